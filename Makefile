@@ -1,0 +1,78 @@
+# Everything is set up by the targets themselves: a bare clone needs Python 3.11 or newer, git and make.
+# `make PYTHON=/path/to/python3 …` names the interpreter; `make test ARGS='-k fence'` passes arguments on.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+PY := .venv/bin/python
+ARGS ?=
+
+# The node of the locked requirements, not one that happens to be installed; and no advice to upgrade.
+export PYRIGHT_PYTHON_GLOBAL_NODE := 0
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+export PYTHON
+
+.PHONY: help setup setup-base check format-check lint types imports tidy core test demo bench coverage format lock clean distclean
+
+help: ## Say what there is (this)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Bring .venv up to date, with the tools of development
+	@python=$$(tools/find-python) && "$$python" tools/setup.py dev
+
+setup-base:
+	@python=$$(tools/find-python) && "$$python" tools/setup.py base
+
+check: format-check lint types imports tidy core ## Format, lint, types, imports, house rules, core tests (a minute)
+
+format-check: setup
+	@echo "check: format"
+	@.venv/bin/ruff format --check --quiet .
+
+lint: setup
+	@echo "check: lint"
+	@.venv/bin/ruff check --quiet .
+
+types: setup
+	@echo "check: types"
+	@.venv/bin/pyright --warnings
+
+imports: setup
+	@echo "check: imports"
+	@out=$$(.venv/bin/lint-imports --no-logo 2>&1) || { echo "$$out"; exit 1; }
+
+tidy: setup
+	@echo "check: house rules"
+	@$(PY) -m pytest tests/test_tidy.py
+
+core: setup
+	@echo "check: core tests"
+	@$(PY) -m pytest tests/core
+
+test: setup ## Every test
+	@echo "test: all"
+	@$(PY) -m pytest $(ARGS)
+
+demo: setup-base ## The main job in a temporary folder: submit, crash, unknown, recover, audit
+	@$(PY) -m tenure.cli.main demo main $(ARGS)
+
+bench: setup ## Measure, as JSON lines with ratios within this one run
+	@$(PY) -m bench $(ARGS)
+
+coverage: setup ## Every test, with the branches that none of them takes
+	@$(PY) -m coverage run -m pytest $(ARGS)
+	@$(PY) -m coverage combine --quiet
+	@$(PY) -m coverage report
+
+format: setup ## Format the tree and mend what the linter can mend
+	@.venv/bin/ruff check --fix --quiet . || true
+	@.venv/bin/ruff format .
+
+lock: setup-base ## Write requirements/*.txt anew from pyproject.toml (ARGS=--upgrade for newer releases)
+	@$(PY) tools/lock.py $(ARGS)
+
+clean: ## Remove what the tools left
+	@rm -rf .coverage .coverage.* htmlcov dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	@find src tests tools bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean ## Remove the environment as well
+	@rm -rf .venv .tools

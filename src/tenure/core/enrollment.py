@@ -1,0 +1,245 @@
+"""Nodes, credentials and the hub's own start.
+
+A node credential has one live incarnation: the start of a new one supersedes the old. Two machines that run
+on one credential (a copied disk) show by their boot ids: A, B, A can only be two machines, and the node is
+quarantined until a person has looked."""
+
+from __future__ import annotations
+
+import re
+
+from tenure.core import events as ev
+from tenure.core import limits
+from tenure.core.access import HUB_ID, Credential
+from tenure.core.asking import ask, settle
+from tenure.core.attention import AttentionKind
+from tenure.core.commands import (
+    Done,
+    Enroll,
+    Enrolled,
+    ForgetNode,
+    IssueCredential,
+    NoteClockStep,
+    Refusal,
+    ReleaseNode,
+    RevokeCredential,
+    Started,
+    StartHub,
+    StartNode,
+)
+from tenure.core.delivery import Delivery, DeliveryState
+from tenure.core.draft import Draft
+from tenure.core.granting import void
+from tenure.core.recipient import CONTRACTS, Node, RecipientSpec
+from tenure.core.task import Task
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def decide_enroll(draft: Draft, command: Enroll) -> Enrolled | Refusal:
+    if not _is_name(command.name):
+        return Refusal(
+            "invalid",
+            f"{command.name[:80]!r} is no node name (letters, digits, dots, dashes).",
+            {"field": "name"},
+        )
+    for node in draft.world.nodes_named(command.name):
+        if node.credential_digest == command.credential_digest and not node.revoked:
+            return Enrolled(node.node_id)
+        if not node.revoked:
+            return Refusal(
+                "name_taken",
+                f"a node named {command.name} is enrolled already. Choose another name, or forget that node first.",
+                {"name": command.name, "node_id": node.node_id},
+            )
+    draft.emit(
+        ev.NodeEnrolled(
+            node_id=command.node_id,
+            name=command.name,
+            credential_digest=command.credential_digest,
+            by=command.by,
+        )
+    )
+    return Enrolled(command.node_id)
+
+
+def decide_start_node(draft: Draft, command: StartNode) -> Started | Refusal:
+    node = draft.find(Node, command.node_id)
+    if node is None or node.revoked:
+        return Refusal(
+            "unauthenticated", "this node is not enrolled (any more). Enroll it with a join token."
+        )
+    if command.incarnation in node.superseded:
+        return Refusal(
+            "superseded", "a newer start of this node has taken over; stop.", {"live": node.incarnation}
+        )
+    if node.incarnation == command.incarnation:
+        return Started(node.node_id, None, node.compatible, node.quarantined)
+    refusal = _recipients_refusal(command.recipients)
+    if refusal is not None:
+        return refusal
+    alternates = command.boot_id in node.boots[:-1] and command.boot_id != node.boots[-1]
+    compatible = command.contract in CONTRACTS
+    draft.emit(
+        ev.NodeStarted(
+            node_id=node.node_id,
+            incarnation=command.incarnation,
+            boot_id=command.boot_id,
+            contract=command.contract,
+            compatible=compatible,
+            platform=command.platform[: limits.NAME_LENGTH],
+            version=command.version[: limits.NAME_LENGTH],
+            recipients=command.recipients,
+        )
+    )
+    if alternates and not node.quarantined:
+        _quarantine(draft, node)
+    _watch_contract(draft, node, command, compatible)
+    started = draft.get(Node, node.node_id)
+    return Started(node.node_id, node.incarnation or None, compatible, started.quarantined)
+
+
+def _quarantine(draft: Draft, node: Node) -> None:
+    why = "two machines take turns with one credential (was a disk copied?)"
+    draft.emit(ev.NodeQuarantined(node_id=node.node_id, because=why))
+    ask(
+        draft,
+        AttentionKind.NODE_QUARANTINED,
+        node.node_id,
+        f"node {node.name} gets no work: {why}. Stop one of them, then release the node.",
+        {"node": node.name, "boots": list(node.boots)},
+    )
+
+
+def _watch_contract(draft: Draft, node: Node, command: StartNode, compatible: bool) -> None:
+    if compatible:
+        settle(draft, AttentionKind.NODE_INCOMPATIBLE, node.node_id, "it speaks the contract now")
+        return
+    ask(
+        draft,
+        AttentionKind.NODE_INCOMPATIBLE,
+        node.node_id,
+        f"node {node.name} speaks contract version {command.contract}, this hub {sorted(CONTRACTS)}; it gets no work "
+        "until one of them is upgraded.",
+        {"node": node.name, "contract": command.contract},
+    )
+
+
+def _is_name(name: str) -> bool:
+    return bool(_NAME.fullmatch(name)) and len(name) <= limits.NAME_LENGTH
+
+
+def _recipients_refusal(recipients: tuple[RecipientSpec, ...]) -> Refusal | None:
+    if len(recipients) > limits.RECIPIENTS:
+        return Refusal("invalid", f"{len(recipients)} recipients; at most {limits.RECIPIENTS} on one node.")
+    names = [one.name for one in recipients]
+    if len(set(names)) != len(names):
+        return Refusal("invalid", "two recipients of this node have the same name.", {"names": sorted(names)})
+    for one in recipients:
+        if not all(map(_is_name, (one.name, *one.pools))) or len(one.pools) > limits.POOLS:
+            return Refusal(
+                "invalid",
+                f"recipient {one.name[:80]!r}: bad name, bad pool, or more than {limits.POOLS} pools.",
+            )
+        if not 1 <= one.capacity <= limits.CAPACITY:
+            return Refusal(
+                "invalid", f"recipient {one.name}: capacity is {one.capacity}; 1 to {limits.CAPACITY}."
+            )
+        if any(
+            "|" in (part or "") or len(part or "") > limits.NAME_LENGTH for part in (one.harness, one.model)
+        ):
+            return Refusal("invalid", f"recipient {one.name}: harness and model are names without `|`.")
+    return None
+
+
+def decide_forget(draft: Draft, command: ForgetNode) -> Done | Refusal:
+    """A person states that the machine is gone. Repeated, it frees what has come loose since."""
+    node = draft.find(Node, command.node_id)
+    if node is None:
+        return Refusal("not_found", f"there is no node {command.node_id}.", {"node_id": command.node_id})
+    before = len(draft.events)
+    if not node.revoked:
+        draft.emit(ev.NodeRevoked(node_id=node.node_id, by=command.by, because=command.because))
+    settle(draft, AttentionKind.NODE_QUARANTINED, node.node_id, f"forgotten by {command.by}")
+    for known in draft.world.deliveries_of_node(node.node_id):
+        delivery = draft.get(Delivery, known.delivery_id)
+        holds = draft.get(Task, delivery.task_id).lease == delivery.delivery_id
+        if holds and delivery.state is DeliveryState.CLAIMED:
+            void(draft, delivery, "node_forgotten")
+        elif delivery.slot and not holds:
+            draft.emit(
+                ev.SlotFreed(
+                    task_id=delivery.task_id,
+                    delivery_id=delivery.delivery_id,
+                    reason="the machine was declared gone",
+                    by=command.by,
+                )
+            )
+    return Done(replayed=len(draft.events) == before)
+
+
+def decide_release_node(draft: Draft, command: ReleaseNode) -> Done | Refusal:
+    node = draft.find(Node, command.node_id)
+    if node is None:
+        return Refusal("not_found", f"there is no node {command.node_id}.", {"node_id": command.node_id})
+    if not node.quarantined:
+        return Done(replayed=True)
+    draft.emit(ev.NodeReleased(node_id=node.node_id, by=command.by, because=command.because))
+    settle(
+        draft, AttentionKind.NODE_QUARANTINED, node.node_id, f"released by {command.by}: {command.because}"
+    )
+    return Done()
+
+
+def decide_issue(draft: Draft, command: IssueCredential) -> Done | Refusal:
+    known = draft.find(Credential, command.credential_id)
+    if known is not None:
+        return Done(replayed=True)
+    if not _is_name(command.name):
+        return Refusal(
+            "invalid",
+            f"{command.name[:80]!r} is no token name (letters, digits, dots, dashes).",
+            {"field": "name"},
+        )
+    draft.emit(
+        ev.CredentialIssued(
+            credential_id=command.credential_id,
+            name=command.name,
+            role=command.role,
+            token_digest=command.token_digest,
+            by=command.by,
+        )
+    )
+    return Done()
+
+
+def decide_revoke(draft: Draft, command: RevokeCredential) -> Done | Refusal:
+    known = draft.find(Credential, command.credential_id)
+    if known is None:
+        return Refusal(
+            "not_found",
+            f"there is no token {command.credential_id}.",
+            {"credential_id": command.credential_id},
+        )
+    if known.revoked_at_ms is not None:
+        return Done(replayed=True)
+    draft.emit(ev.CredentialRevoked(credential_id=command.credential_id, by=command.by))
+    return Done()
+
+
+def decide_start_hub(draft: Draft, command: StartHub) -> Done:
+    draft.emit(ev.HubStarted(incarnation=command.incarnation, version=command.version))
+    return Done()
+
+
+def decide_clock_step(draft: Draft, command: NoteClockStep) -> Done:
+    if abs(command.step_ms) < limits.CLOCK_STEP_MS:
+        return Done(replayed=True)
+    ask(
+        draft,
+        AttentionKind.CLOCK_STEPPED,
+        HUB_ID,
+        f"the hub's wall clock stepped by {command.step_ms / 1000:+.0f} s. No lease was lost by it; check the time service.",
+        {"step_ms": command.step_ms, "at_ms": draft.now.wall_ms},
+    )
+    return Done()

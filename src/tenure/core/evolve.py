@@ -1,0 +1,64 @@
+"""What each event does. Entities change here and nowhere else.
+
+`evolve` is a pure fold step: the same entities, event and instant always give the same entities. Decisions
+use it through a Draft, `audit verify` uses it to fold the whole record again, so a table can hold nothing
+that is not here. Each step of a life cycle is checked against its transition table (`life_cycle`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenure.core import delivery_evolution as delivery
+from tenure.core import events as ev
+from tenure.core import node_evolution as node
+from tenure.core import task_evolution as task
+from tenure.core.delivery import Now
+from tenure.core.world import Space
+
+
+def evolve(space: Space, event: ev.Event, now: Now) -> None:
+    """Put into `space` every entity that `event` changes.
+
+    Raises: `InvariantError` if the event cannot follow what is there.
+    """
+    _EVOLVERS[type(event)](space, event, now)
+
+
+_EVOLVERS: dict[type[Any], Callable[[Space, Any, Now], None]] = {
+    ev.TaskSubmitted: task.task_submitted,
+    ev.AttemptCreated: task.attempt_created,
+    ev.DependencyCompleted: task.dependency_completed,
+    ev.DependencyFailed: task.dependency_failed,
+    ev.DeliveryGranted: delivery.delivery_granted,
+    ev.GrantVoided: delivery.grant_voided,
+    ev.DeliveryAcknowledged: delivery.delivery_acknowledged,
+    ev.AttemptStarted: delivery.attempt_started,
+    ev.LeaseRenewed: delivery.lease_renewed,
+    ev.LeaseExpired: delivery.lease_expired,
+    ev.DeliveryDenied: delivery.delivery_denied,
+    ev.HandedBack: delivery.handed_back,
+    ev.ReportRecorded: delivery.report_recorded,
+    ev.LeaseRevoked: delivery.lease_revoked,
+    ev.AttemptWithdrawn: task.attempt_withdrawn,
+    ev.LateHeard: delivery.late_heard,
+    ev.SlotFreed: delivery.slot_freed,
+    ev.CancelAdvanced: task.cancel_advanced,
+    ev.AttemptReconciled: task.attempt_reconciled,
+    ev.TaskEnded: task.task_ended,
+    ev.TaskAttentionOpened: task.attention_opened,
+    ev.TaskAttentionClosed: task.attention_closed,
+    ev.NodeEnrolled: node.node_enrolled,
+    ev.NodeStarted: node.node_started,
+    ev.NodeQuarantined: node.node_quarantined,
+    ev.NodeReleased: node.node_released,
+    ev.NodeRevoked: node.node_revoked,
+    ev.SnapshotHeard: node.snapshot_heard,
+    ev.NodeAttentionOpened: task.attention_opened,
+    ev.NodeAttentionClosed: task.attention_closed,
+    ev.HubStarted: node.hub_started,
+    ev.CredentialIssued: node.credential_issued,
+    ev.CredentialRevoked: node.credential_revoked,
+    ev.HubAttentionOpened: task.attention_opened,
+    ev.HubAttentionClosed: task.attention_closed,
+}

@@ -1,0 +1,76 @@
+"""Steps of the life cycles that several events share, each checked against its transition table.
+
+A step that the table does not have raises `InvariantError`: an event that cannot follow is a bug of the
+decision, or a forged record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from tenure.core.attempt import ATTEMPT_TRANSITIONS, FINAL_ANSWERS, Attempt, AttemptState
+from tenure.core.delivery import DELIVERY_TRANSITIONS, Delivery, DeliveryState
+from tenure.core.ids import Address, AttemptId
+from tenure.core.recipient import Recipient
+from tenure.core.task import TASK_TRANSITIONS, Task, TaskState, queue_key
+from tenure.core.world import Space, get
+from tenure.errors import InvariantError
+
+
+def to_task(task: Task, state: TaskState, **changes: Any) -> Task:
+    if state is not task.state and state not in TASK_TRANSITIONS[task.state]:
+        raise InvariantError(f"Task {task.task_id} cannot go from {task.state} to {state}")
+    return replace(task, state=state, **changes)
+
+
+def to_attempt(attempt: Attempt, state: AttemptState, **changes: Any) -> Attempt:
+    if state not in ATTEMPT_TRANSITIONS[attempt.state]:
+        raise InvariantError(f"Attempt {attempt.attempt_id} cannot go from {attempt.state} to {state}")
+    return replace(attempt, state=state, **changes)
+
+
+def to_delivery(delivery: Delivery, state: DeliveryState, **changes: Any) -> Delivery:
+    if state not in DELIVERY_TRANSITIONS[delivery.state]:
+        raise InvariantError(f"Delivery {delivery.delivery_id} cannot go from {delivery.state} to {state}")
+    return replace(delivery, state=state, **changes)
+
+
+def queued(task: Task, attempt: Attempt, ready_at_ms: int) -> Task:
+    """Put the Task into its queue, if nothing but a recipient is missing."""
+    waits = task.waits_for or task.failed_dependencies or task.is_cancel_requested
+    key = None if waits else queue_key(task.spec.route, attempt.harness, attempt.model)
+    return replace(task, queue_key=key, ready_at_ms=ready_at_ms)
+
+
+def end_lease(space: Space, delivery: Delivery, fence: int) -> Task:
+    task = get(space, Task, delivery.task_id)
+    if task.lease != delivery.delivery_id or fence != task.fence + 1:
+        raise InvariantError(
+            f"{delivery.delivery_id} does not hold {task.task_id}, or {fence} is not the next fence"
+        )
+    return replace(task, lease=None, fence=fence)
+
+
+def free_slot(space: Space, delivery: Delivery) -> Delivery:
+    if not delivery.slot:
+        return delivery
+    recipient = get(space, Recipient, delivery.recipient)
+    space.put(replace(recipient, slots_used=recipient.slots_used - 1))
+    return replace(delivery, slot=False)
+
+
+def block(space: Space, where: Address, attempt: AttemptId) -> None:
+    recipient = get(space, Recipient, where)
+    if attempt not in recipient.blocks:
+        space.put(replace(recipient, blocks=(*recipient.blocks, attempt)))
+
+
+def lift_block(space: Space, delivery: Delivery, attempt: Attempt) -> None:
+    """A block goes when a person has answered finally *and* the slot is free: neither alone is enough."""
+    if attempt.answer not in FINAL_ANSWERS or delivery.slot:
+        return
+    recipient = get(space, Recipient, delivery.recipient)
+    if attempt.attempt_id in recipient.blocks:
+        left = tuple(blocked for blocked in recipient.blocks if blocked != attempt.attempt_id)
+        space.put(replace(recipient, blocks=left))

@@ -1,0 +1,59 @@
+"""Every bound of the record, with its unit and its reason.
+
+A bound exists so that no single request, harness or node can fill a disk, a commit or a screen for the
+others."""
+
+from __future__ import annotations
+
+OBJECTIVE_BYTES = 65_536
+"""An objective is a prompt, not a corpus; longer material belongs into the repository or into context
+references."""
+NAME_LENGTH = 64
+"""Names of recipients, nodes, pools and checks: they stand in addresses, paths and table cells."""
+KEY_LENGTH = 200
+"""An idempotency key: room for `kind:task:subject` with two digests."""
+REASON_LENGTH = 4_000
+"""A person's reason, answer or note."""
+REPOSITORY_LENGTH = 2_048
+"""A repository's URL or path."""
+CONTEXT_REFERENCES = 100
+"""References of one Task; each is fetched and checked before the start."""
+LABELS = 32
+"""Labels of one Task; they are shown in lists."""
+DEPENDENCIES = 100
+"""Direct dependencies of one Task; each is a row read at submission."""
+LINEAGE = 100
+"""Tasks that continue one another in a row; each end looks for dependents of them all."""
+CHECKS = 20
+"""Acceptance checks of one Task; they run one after another under the Attempt's time limit."""
+ARGUMENTS = 500
+"""Words of one command line."""
+ARGUMENT_BYTES = 65_536
+"""All words of one command line together, well under what Linux allows to exec."""
+BATCH = 500
+"""Items of one batched request: a commit's memory, and the time others wait for it."""
+GRANTS = 100
+"""Grants of one claim: what a node can mirror and acknowledge well within an offer's life."""
+RECIPIENTS = 1_000
+"""Recipients of one node."""
+POOLS = 16
+"""Pools one recipient draws from; each is an index probe at every claim."""
+CAPACITY = 10_000
+"""Units of one recipient."""
+TIMEOUT_S = 30 * 24 * 3600
+"""The longest an Attempt may take: thirty days, so that a mistyped unit is noticed."""
+EVIDENCE_BYTES = 1_048_576
+"""Evidence of one report as JSON (patch, output tail, results): what one row may cost."""
+PROGRESS_BYTES = 4_096
+"""Progress of one renewal as JSON; it is written every few seconds for every lease."""
+SNAPSHOT = 10_000
+"""Deliveries named in one reconcile snapshot."""
+LATE = 50
+"""Late messages kept for one Delivery; further ones are answered and not kept (a looping sender must not fill
+the disk)."""
+CLOCK_STEP_MS = 60_000
+"""The wall clock against the running clock: a larger step within one tick is an attention item."""
+JSON_DEPTH = 64
+"""Levels of nesting accepted in a request; deeper ones are refused before decoding (decoders recurse)."""
+INTEGER = 2**53 - 1
+"""The largest integer that every JSON reader keeps exact."""

@@ -1,0 +1,152 @@
+"""The Task: a unit of work that is kept while Attempts are appended to it.
+
+A Task owns the fence and knows which Delivery, if any, holds the one open lease. Its life cycle has A2A's
+states. A terminal state is left by nothing (`no_resurrection`): more work is a new Task that names the old
+one in `continues`.
+
+`queue_key` is set exactly while the Task's newest Attempt may be granted: the Attempt is pending, every
+dependency is completed, no cancellation was requested. It is what a claim looks up, so a Task that must wait
+costs a claim nothing; `ready_at_ms` orders the queue and holds back a Task with a `not_before`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from tenure.core.ids import DeliveryId, TaskId
+
+
+class TaskState(StrEnum):
+    SUBMITTED = "submitted"
+    WORKING = "working"
+    INPUT_REQUIRED = "input_required"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    REJECTED = "rejected"
+
+
+TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
+    TaskState.SUBMITTED: frozenset({TaskState.WORKING, TaskState.CANCELED, TaskState.REJECTED}),
+    TaskState.WORKING: frozenset(
+        {TaskState.INPUT_REQUIRED, TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED}
+    ),
+    TaskState.INPUT_REQUIRED: frozenset(
+        {TaskState.WORKING, TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED}
+    ),
+    TaskState.COMPLETED: frozenset(),
+    TaskState.FAILED: frozenset(),
+    TaskState.CANCELED: frozenset(),
+    TaskState.REJECTED: frozenset(),
+}
+
+TERMINAL_TASK_STATES = frozenset(state for state, after in TASK_TRANSITIONS.items() if not after)
+
+
+class CancelStep(StrEnum):
+    """How far the cancellation protocol has come (DESIGN 3)."""
+
+    REQUESTED = "requested"
+    SIGNALED = "signaled"
+    ACKNOWLEDGED = "acknowledged"
+    UNACKNOWLEDGED = "unacknowledged"
+    RECONCILED = "reconciled"
+    TERMINATED = "terminated"
+
+
+CANCEL_TRANSITIONS: dict[CancelStep, frozenset[CancelStep]] = {
+    CancelStep.REQUESTED: frozenset(
+        {CancelStep.SIGNALED, CancelStep.ACKNOWLEDGED, CancelStep.UNACKNOWLEDGED, CancelStep.RECONCILED}
+    ),
+    CancelStep.SIGNALED: frozenset(
+        {CancelStep.ACKNOWLEDGED, CancelStep.UNACKNOWLEDGED, CancelStep.RECONCILED}
+    ),
+    CancelStep.ACKNOWLEDGED: frozenset({CancelStep.RECONCILED}),
+    CancelStep.UNACKNOWLEDGED: frozenset({CancelStep.RECONCILED}),
+    CancelStep.RECONCILED: frozenset({CancelStep.TERMINATED}),
+    CancelStep.TERMINATED: frozenset(),
+}
+
+
+class Reference(Struct, frozen=True, forbid_unknown_fields=True):
+    """A piece of context by reference: where it stands, and the SHA-256 (hexadecimal) it must have."""
+
+    uri: str
+    digest: str
+
+
+class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An acceptance check: a command run in the worktree after the harness. It passes by exiting 0."""
+
+    name: str
+    argv: tuple[str, ...]
+    timeout_s: int | None = None
+
+
+class TaskSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What was asked for, as it was asked. It never changes.
+
+    `route` is a recipient (`NAME@NODE`), a recipient's bare name, or a pool. `repository` without `base_sha`
+    is refused: a base is named, never guessed later. `command` replaces the recipient's own command where
+    that recipient allows it. `timeout_s` bounds one Attempt."""
+
+    objective: str
+    route: str
+    repository: str | None = None
+    base_sha: str | None = None
+    command: tuple[str, ...] | None = None
+    context: tuple[Reference, ...] = ()
+    checks: tuple[Check, ...] = ()
+    after: tuple[TaskId, ...] = ()
+    not_before_ms: int | None = None
+    timeout_s: int | None = None
+    harness: str | None = None
+    model: str | None = None
+    continues: TaskId | None = None
+    because: str | None = None
+    labels: dict[str, str] = {}
+
+
+class Task(Struct, frozen=True):
+    """A Task as it stands. `attempts` counts Attempts; the newest one is the only one that can be open."""
+
+    task_id: TaskId
+    spec: TaskSpec
+    spec_digest: str
+    state: TaskState
+    fence: int
+    lease: DeliveryId | None
+    attempts: int
+    voided_offers: int
+    queue_key: str | None
+    ready_at_ms: int
+    waits_for: tuple[TaskId, ...]
+    failed_dependencies: tuple[TaskId, ...]
+    lineage: tuple[TaskId, ...]
+    cancel_step: CancelStep | None
+    cancel_because: str | None
+    cancel_at_ms: int | None
+    submitted_by: str
+    idempotency_key: str
+    submitted_at_ms: int
+    ended_at_ms: int | None
+    end_reason: str | None
+
+    @property
+    def key(self) -> str:
+        return self.task_id
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.state in TERMINAL_TASK_STATES
+
+    @property
+    def is_cancel_requested(self) -> bool:
+        return self.cancel_step is not None
+
+
+def queue_key(route: str, harness: str | None, model: str | None) -> str:
+    """The queue a Task stands in: its route, and what its Attempt has frozen of harness and model (`*` where
+    nothing is)."""
+    return f"{route}|{harness or '*'}|{model or '*'}"

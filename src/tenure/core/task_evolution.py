@@ -1,0 +1,192 @@
+"""What the events of Tasks and Attempts do, but for those of a Delivery."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tenure.core import events as ev
+from tenure.core.attempt import ANSWER_TRANSITIONS, Answer, Attempt, AttemptState, Verdict
+from tenure.core.attention import Attention, item_id
+from tenure.core.canonical import digest
+from tenure.core.delivery import Delivery, DeliveryState, Now, term_from
+from tenure.core.ids import attempt_id
+from tenure.core.life_cycle import lift_block, queued, to_attempt, to_task
+from tenure.core.task import CANCEL_TRANSITIONS, CancelStep, Task, TaskState
+from tenure.core.world import Space, get
+from tenure.errors import InvariantError
+
+
+def task_submitted(space: Space, event: ev.TaskSubmitted, now: Now) -> None:
+    space.put(
+        Task(
+            task_id=event.task_id,
+            spec=event.spec,
+            spec_digest=digest(event.spec),
+            state=TaskState.SUBMITTED,
+            fence=0,
+            lease=None,
+            attempts=0,
+            voided_offers=0,
+            queue_key=None,
+            ready_at_ms=max(now.wall_ms, event.spec.not_before_ms or 0),
+            waits_for=event.waits_for,
+            failed_dependencies=event.failed_dependencies,
+            lineage=event.lineage,
+            cancel_step=None,
+            cancel_because=None,
+            cancel_at_ms=None,
+            submitted_by=event.by,
+            idempotency_key=event.idempotency_key,
+            submitted_at_ms=now.wall_ms,
+            ended_at_ms=None,
+            end_reason=None,
+        )
+    )
+
+
+def attempt_created(space: Space, event: ev.AttemptCreated, now: Now) -> None:
+    attempt = Attempt(
+        attempt_id=attempt_id(event.task_id, event.number),
+        task_id=event.task_id,
+        number=event.number,
+        spec=event.spec,
+        spec_digest=event.spec_digest,
+        state=AttemptState.PENDING,
+        harness=event.spec.harness,
+        model=event.spec.model,
+        last_delivery=None,
+        created_at_ms=now.wall_ms,
+        started_at_ms=None,
+        ended_at_ms=None,
+        verdict=None,
+        outcome=None,
+        answer=None,
+        answer_because=None,
+        answer_by=None,
+        answer_at_ms=None,
+    )
+    space.put(attempt)
+    task = get(space, Task, event.task_id)
+    if event.number != task.attempts + 1:
+        raise InvariantError(f"Attempt {event.number} cannot follow {task.attempts} of {task.task_id}")
+    # A successor goes on with a working Task; the first Attempt waits for its first grant.
+    state = TaskState.WORKING if task.attempts else task.state
+    task = to_task(task, state, attempts=event.number, voided_offers=0)
+    space.put(queued(task, attempt, max(now.wall_ms, task.ready_at_ms)))
+
+
+def dependency_completed(space: Space, event: ev.DependencyCompleted, now: Now) -> None:
+    task = get(space, Task, event.task_id)
+    task = replace(
+        task,
+        waits_for=tuple(one for one in task.waits_for if one != event.dependency),
+        failed_dependencies=tuple(one for one in task.failed_dependencies if one != event.dependency),
+    )
+    attempt = get(space, Attempt, attempt_id(task.task_id, task.attempts))
+    space.put(queued(task, attempt, max(now.wall_ms, task.ready_at_ms)))
+
+
+def dependency_failed(space: Space, event: ev.DependencyFailed, _now: Now) -> None:
+    task = get(space, Task, event.task_id)
+    space.put(
+        replace(
+            task,
+            waits_for=tuple(one for one in task.waits_for if one != event.dependency),
+            failed_dependencies=(*task.failed_dependencies, event.dependency),
+            queue_key=None,
+        )
+    )
+
+
+def attempt_withdrawn(space: Space, event: ev.AttemptWithdrawn, now: Now) -> None:
+    attempt = get(space, Attempt, attempt_id(event.task_id, event.number))
+    space.put(to_attempt(attempt, AttemptState.ENDED, verdict=Verdict.CANCELED, ended_at_ms=now.wall_ms))
+    space.put(replace(get(space, Task, event.task_id), queue_key=None))
+
+
+def task_ended(space: Space, event: ev.TaskEnded, now: Now) -> None:
+    task = get(space, Task, event.task_id)
+    if task.is_terminal or task.lease is not None:
+        raise InvariantError(f"{task.task_id} cannot end: it is {task.state}, lease {task.lease}")
+    space.put(to_task(task, event.state, queue_key=None, ended_at_ms=now.wall_ms, end_reason=event.reason))
+
+
+def cancel_advanced(space: Space, event: ev.CancelAdvanced, now: Now) -> None:
+    task = get(space, Task, event.task_id)
+    if event.step is CancelStep.REQUESTED:
+        if task.cancel_step is not None:
+            raise InvariantError(f"{task.task_id} was asked to cancel before")
+        task = replace(task, cancel_because=event.because, cancel_at_ms=now.wall_ms, queue_key=None)
+        _arm_cancel(space, task, event.grace_ms, now)
+    elif task.cancel_step is None or event.step not in CANCEL_TRANSITIONS[task.cancel_step]:
+        raise InvariantError(
+            f"cancellation of {task.task_id} cannot go from {task.cancel_step} to {event.step}"
+        )
+    space.put(replace(task, cancel_step=event.step))
+
+
+def _arm_cancel(space: Space, task: Task, grace_ms: int, now: Now) -> None:
+    """From now on the holder of an acknowledged lease has `cancel_grace` to answer."""
+    if task.lease is None:
+        return
+    delivery = get(space, Delivery, task.lease)
+    if delivery.state is DeliveryState.DELIVERED:
+        grace = term_from(now, grace_ms)
+        due = min(grace.ends_at_ms, delivery.term.ends_at_ms)
+        space.put(replace(delivery, cancel_term=grace, due_at_ms=due))
+
+
+def attempt_reconciled(space: Space, event: ev.AttemptReconciled, now: Now) -> None:
+    attempt = get(space, Attempt, attempt_id(event.task_id, event.number))
+    if attempt.verdict is not Verdict.UNKNOWN or event.answer not in ANSWER_TRANSITIONS[attempt.answer]:
+        raise InvariantError(
+            f"{attempt.attempt_id} cannot be answered {event.answer}: {attempt.verdict}, {attempt.answer}"
+        )
+    attempt = replace(
+        attempt,
+        answer=event.answer,
+        answer_because=event.because,
+        answer_by=event.by,
+        answer_at_ms=now.wall_ms,
+    )
+    space.put(attempt)
+    delivery = _last_delivery(space, attempt)
+    if delivery is not None and event.answer is not Answer.INVESTIGATE:
+        lift_block(space, delivery, attempt)
+
+
+def _last_delivery(space: Space, attempt: Attempt) -> Delivery | None:
+    """The Delivery whose end made the Attempt unknown."""
+    return get(space, Delivery, attempt.last_delivery) if attempt.last_delivery else None
+
+
+def attention_opened(space: Space, event: ev.AttentionOpened, now: Now) -> None:
+    key = item_id(event.kind, event.subject)
+    before = space.find(Attention, key)
+    space.put(
+        Attention(
+            item_id=key,
+            kind=event.kind,
+            subject=event.subject,
+            version=before.version + 1 if before else 1,
+            open=True,
+            summary=event.summary,
+            facts=event.facts,
+            opened_at_ms=before.opened_at_ms if before and before.open else now.wall_ms,
+            closed_at_ms=None,
+            closed_because=None,
+        )
+    )
+
+
+def attention_closed(space: Space, event: ev.AttentionClosed, now: Now) -> None:
+    item = get(space, Attention, item_id(event.kind, event.subject))
+    space.put(
+        replace(
+            item,
+            open=False,
+            version=item.version + 1,
+            closed_at_ms=now.wall_ms,
+            closed_because=event.because,
+        )
+    )

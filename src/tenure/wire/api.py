@@ -1,0 +1,318 @@
+"""The public API's bodies (`/v1`), as JSON. Times are RFC 3339 in UTC (`…_at`), durations seconds (`…_s`),
+money micro-dollars (`…_usd_micros`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from tenure.core.task import Check, Reference
+
+
+class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=False, kw_only=True):
+    """A body of the public API."""
+
+
+class TaskRequest(Body, omit_defaults=True, frozen=True, kw_only=True):
+    """A Task to submit. `to` is a recipient, its bare name, or a pool. `after` names Tasks, or `key:KEY` for
+    one of the caller's own keys (also of the same batch). `not_before_at` is RFC 3339."""
+
+    objective: str
+    to: str
+    repository: str | None = None
+    base_sha: str | None = None
+    command: tuple[str, ...] | None = None
+    context: tuple[Reference, ...] = ()
+    checks: tuple[Check, ...] = ()
+    after: tuple[str, ...] = ()
+    not_before_at: str | None = None
+    timeout_s: int | None = None
+    harness: str | None = None
+    model: str | None = None
+    continues: str | None = None
+    because: str | None = None
+    labels: dict[str, str] = {}
+
+
+class BatchItem(Body, omit_defaults=True, frozen=True, kw_only=True):
+    key: str
+    task: TaskRequest
+
+
+class BatchRequest(Body, frozen=True, kw_only=True):
+    """Up to 500 Tasks, each with its own key and its own result."""
+
+    items: tuple[BatchItem, ...]
+
+
+class Reason(Body, frozen=True, kw_only=True):
+    """Why a Task is where it is. `code` is stable, `sentence` is for people, `until_at` says when time alone
+    will end it."""
+
+    code: str
+    sentence: str
+    rule: str | None = None
+    until_at: str | None = None
+    blocker: str | None = None
+
+
+class TaskBody(Body, frozen=True, kw_only=True):
+    task_id: str
+    state: str
+    objective: str
+    to: str
+    repository: str | None
+    base_sha: str | None
+    command: tuple[str, ...] | None
+    checks: tuple[Check, ...]
+    after: tuple[str, ...]
+    not_before_at: str | None
+    timeout_s: int | None
+    continues: str | None
+    labels: dict[str, str]
+    attempts: int
+    fence: int
+    submitted_by: str
+    submitted_at: str
+    ended_at: str | None
+    end_reason: str | None
+    cancel_step: str | None
+    cancel_because: str | None
+    spec_digest: str
+    why: Reason
+    replayed: bool = False
+
+
+class BatchResult(Body, frozen=True, kw_only=True):
+    """`task_id` if it was taken (or had been before), else `error` as a problem body."""
+
+    key: str
+    task_id: str | None = None
+    replayed: bool = False
+    error: dict[str, Any] | None = None
+
+
+class BatchReply(Body, frozen=True, kw_only=True):
+    results: tuple[BatchResult, ...]
+
+
+class TaskPage(Body, frozen=True, kw_only=True):
+    tasks: tuple[TaskBody, ...]
+    next_cursor: str | None
+
+
+class LateBody(Body, frozen=True, kw_only=True):
+    late_id: str
+    kind: str
+    fence: int
+    verdict: str | None
+    summary: str
+    heard_at: str
+
+
+class DeliveryBody(Body, frozen=True, kw_only=True):
+    delivery_id: str
+    recipient: str
+    node: str
+    state: str
+    fence: int
+    claimed_at: str
+    acknowledged_at: str | None
+    renewed_at: str | None
+    suspect_at: str | None
+    ended_at: str | None
+    revoked_at: str | None
+    end_reason: str | None
+    slot: bool
+    progress: dict[str, Any]
+    late: tuple[LateBody, ...]
+
+
+class AttemptBody(Body, frozen=True, kw_only=True):
+    attempt_id: str
+    number: int
+    state: str
+    verdict: str | None
+    failure_class: str | None
+    failure_rule: str | None
+    summary: str
+    recipient: str | None
+    harness: str | None
+    model: str | None
+    base_sha: str | None
+    head_sha: str | None
+    spec_digest: str
+    because: str | None
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+    usage: dict[str, Any]
+    evidence: Raw
+    answer: str | None
+    answer_because: str | None
+    answer_by: str | None
+    offered_answers: dict[str, str]
+    item_version: int | None
+    deliveries: tuple[DeliveryBody, ...]
+
+
+class AttemptPage(Body, frozen=True, kw_only=True):
+    attempts: tuple[AttemptBody, ...]
+
+
+class EventBody(Body, frozen=True, kw_only=True):
+    """An event of the record. `seq` is its place among all, `version` its place in its stream (a Task's, a
+    node's, the hub's)."""
+
+    seq: int
+    stream: str
+    version: int
+    at: str
+    kind: str
+    body: Raw
+    hash: str
+
+
+class EventPage(Body, frozen=True, kw_only=True):
+    events: tuple[EventBody, ...]
+    next_after: int
+
+
+class CancelRequest(Body, omit_defaults=True, frozen=True, kw_only=True):
+    because: str = ""
+
+
+class CancelReply(Body, frozen=True, kw_only=True):
+    task_id: str
+    step: str
+    replayed: bool
+
+
+class RetryRequest(Body, frozen=True, kw_only=True):
+    """A person's reason is the hypothesis of the new Attempt, or of the new Task that continues an ended
+    one."""
+
+    because: str
+
+
+class RetryReply(Body, frozen=True, kw_only=True):
+    task_id: str
+    number: int
+    continues: str | None = None
+
+
+class ReconcileBody(Body, omit_defaults=True, frozen=True, kw_only=True):
+    """An answer to an unknown Attempt; `item_version` as shown with the Attempt. `late_id` with `accept`."""
+
+    answer: str
+    because: str
+    item_version: int
+    late_id: str | None = None
+    tree_gone: bool = False
+
+
+class ReconcileReplyBody(Body, frozen=True, kw_only=True):
+    task_id: str
+    number: int
+    answer: str
+    successor: int | None
+
+
+class RecipientBody(Body, frozen=True, kw_only=True):
+    address: str
+    node: str
+    harness: str
+    model: str | None
+    pools: tuple[str, ...]
+    capacity: int
+    slots_used: int
+    isolation: str
+    blocked_by: tuple[str, ...]
+    available: bool
+    why: str
+
+
+class NodeBody(Body, frozen=True, kw_only=True):
+    node_id: str
+    name: str
+    incarnation: str
+    contract: int
+    compatible: bool
+    quarantined: bool
+    revoked: bool
+    platform: str
+    version: str
+    enrolled_at: str
+    started_at: str
+    last_seen_at: str | None
+    recipients: tuple[str, ...]
+
+
+class AttentionBody(Body, frozen=True, kw_only=True):
+    item_id: str
+    kind: str
+    subject: str
+    version: int
+    open: bool
+    summary: str
+    facts: Raw
+    opened_at: str
+    closed_at: str | None
+    closed_because: str | None
+    answers: dict[str, str]
+
+
+class CloseRequest(Body, frozen=True, kw_only=True):
+    item_version: int
+    because: str
+
+
+class ReasonRequest(Body, frozen=True, kw_only=True):
+    because: str
+
+
+class TokenRequest(Body, frozen=True, kw_only=True):
+    name: str
+    role: str
+
+
+class TokenReply(Body, frozen=True, kw_only=True):
+    """The token is shown this once; only its digest is kept."""
+
+    credential_id: str
+    name: str
+    role: str
+    token: str
+
+
+class TokenBody(Body, frozen=True, kw_only=True):
+    credential_id: str
+    name: str
+    role: str
+    issued_at: str
+    issued_by: str
+    revoked_at: str | None
+
+
+class HealthBody(Body, frozen=True, kw_only=True):
+    """`incarnation` is this start of the hub."""
+
+    ok: bool
+    version: str
+    incarnation: str
+    contract: int
+    started_at: str
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """RFC 9457. `code` is stable and names what `tenure.errors` calls it; `facts` are what the sentence says,
+    for programs."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    retryable: bool
+    facts: dict[str, Any]

@@ -1,0 +1,104 @@
+"""JSON in and out, within bounds.
+
+Untrusted bytes are measured before they are decoded: size first, then nesting depth by one linear scan,
+because decoders recurse. Errors name the field and the value's place, never echo a whole body."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from tenure.core.limits import JSON_DEPTH
+from tenure.errors import InvalidError, TooDeepError, TooLargeError
+
+T = TypeVar("T")
+
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+_encoder = msgspec.json.Encoder()
+
+
+@cache
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+def encode(value: Any) -> bytes:
+    """A message as JSON."""
+    return _encoder.encode(value)
+
+
+def decode(kind: type[T], body: bytes, limit_bytes: int) -> T:
+    """Parse untrusted JSON as `kind`.
+
+    Raises:
+        TooLargeError: it has more than `limit_bytes`.
+        TooDeepError: it is nested deeper than `limits.JSON_DEPTH`; it was not decoded.
+        InvalidError: it is not JSON, or not a `kind`.
+    """
+    if len(body) > limit_bytes:
+        raise TooLargeError(
+            f"the body has {len(body)} bytes; at most {limit_bytes} are read. Send less at once.",
+            bytes=len(body),
+            limit_bytes=limit_bytes,
+        )
+    depth = nesting_depth(body)
+    if depth > JSON_DEPTH:
+        raise TooDeepError(
+            f"the JSON is nested {depth} levels deep; at most {JSON_DEPTH} are read. Flatten it.",
+            depth=depth,
+            limit=JSON_DEPTH,
+        )
+    try:
+        return _decoder(kind).decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidError(f"the body is not what is expected here: {error}", problem=str(error)) from error
+
+
+def nesting_depth(body: bytes) -> int:
+    """The nesting of arrays and objects in a JSON text, counted no further than one past the bound; brackets
+    within strings do not count.
+
+    Each pass over the bare brackets takes away the innermost pairs, so the number of passes is the depth. For
+    bytes that are not JSON the number is only an upper bound, which is all a guard needs."""
+    if body.count(b"[") + body.count(b"{") <= JSON_DEPTH:
+        return 0
+    brackets = _STRINGS.sub(b"", body).translate(None, _NOT_BRACKETS)
+    depth = 0
+    while brackets and depth <= JSON_DEPTH:
+        inner = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if len(inner) == len(brackets):
+            return depth + len(brackets)
+        brackets = inner
+        depth += 1
+    return depth
+
+
+def instant(at_ms: int) -> str:
+    """Milliseconds since the epoch as RFC 3339 in UTC with milliseconds."""
+    moment = datetime.fromtimestamp(at_ms // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}Z"
+
+
+def instant_or_none(at_ms: int | None) -> str | None:
+    return None if at_ms is None else instant(at_ms)
+
+
+def parse_instant(text: str) -> int:
+    """RFC 3339 to milliseconds since the epoch.
+
+    Raises:
+        InvalidError: it is anything else, or a time without a zone.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidError(f"{text!r} is not an RFC 3339 time such as 2026-01-31T08:00:00Z") from error
+    if moment.tzinfo is None:
+        raise InvalidError(f"{text!r} has no time zone; write Z or an offset such as +02:00")
+    return round(moment.timestamp() * 1000)

@@ -26,11 +26,11 @@ check: format-check lint types imports tidy core ## Format, lint, types, imports
 
 format-check: setup
 	@echo "check: format"
-	@.venv/bin/ruff format --check --quiet .
+	@.venv/bin/ruff format --check --quiet --output-format concise .
 
 lint: setup
 	@echo "check: lint"
-	@.venv/bin/ruff check --quiet .
+	@.venv/bin/ruff check --quiet --output-format concise .
 
 types: setup
 	@echo "check: types"

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
 from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
@@ -66,5 +67,5 @@ def judged(lines: Iterable[str]) -> ContractCheck:
 
 
 def within(module: str, packages: list[str]) -> bool:
-    """Whether the module is one of the packages or lies in one."""
-    return any(module == package or module.startswith(f"{package}.") for package in packages)
+    """Whether the module is one of the packages or lies in one; a star stands for the rest of a name."""
+    return any(fnmatchcase(module, package) or fnmatchcase(module, f"{package}.*") for package in packages)

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from tenure.core.attempt import ANSWER_TRANSITIONS, ATTEMPT_TRANSITIONS
 from tenure.core.delivery import DELIVERY_TRANSITIONS
@@ -17,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "concepts"
 PLACE = re.compile(r"(<!-- diagram: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
-Table = Mapping[str, frozenset[str]] | Mapping[str | None, frozenset[str]]
+Table = Mapping[Any, frozenset[Any]]
 TABLES: dict[str, Table] = {
     "TASK_TRANSITIONS": TASK_TRANSITIONS,
     "ATTEMPT_TRANSITIONS": ATTEMPT_TRANSITIONS,

@@ -114,7 +114,7 @@ class Lab:
         reply = self.run(
             cm.Claim(node_id, node.incarnation, ClaimId(claim_id or self.fresh("c")), wanted, offers)
         )
-        return [self.get(Delivery, one) for one in reply.deliveries]
+        return [self.get(Delivery, one) for one in reply.deliveries] if isinstance(reply, cm.Claimed) else []
 
     def proof(self, delivery: Delivery, **changes: Any) -> cm.Proof:
         return replace(

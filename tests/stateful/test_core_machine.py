@@ -50,6 +50,20 @@ class CoreMachine(RuleBasedStateMachine):
     def submit_dependent(self, before: Any) -> Any:
         return self.lab.submit(after=(before,))
 
+    @rule(node=st.integers(0, 1))
+    def start_work(self, node: int) -> None:
+        """The usual path in one step, so that short runs reach the states in which things go wrong."""
+        self.lab.submit(route=("claude@alpha", "pool")[node])
+        for delivery in self.lab.claim(self.nodes[node], 3):
+            self.lab.ack(delivery)
+
+    @rule(node=st.integers(0, 1))
+    def lose_work(self, node: int) -> None:
+        """Everything that this node holds and does not renew runs out."""
+        for _ in range(2):
+            self.lab.pass_s(7)
+            self.lab.sweep()
+
     @rule(node=st.integers(0, 1), free=st.integers(0, 3))
     def claim(self, node: int, free: int) -> None:
         self.lab.claim(self.nodes[node], free)
@@ -90,7 +104,7 @@ class CoreMachine(RuleBasedStateMachine):
         before = self.lab.task(delivery.task_id)
         answer = self.lab.run(cm.Report(self.lab.proof(delivery, **changes), digest(outcome), outcome)).answer
         if fence != before.fence or token == "wrong":
-            assert answer in ("stale_fence", "late", "replayed")
+            assert answer in ("stale_fence", "late", "replayed", "superseded")
             assert self.lab.task(delivery.task_id) == before
 
     @rule(data=st.data())
@@ -182,6 +196,6 @@ class CoreMachine(RuleBasedStateMachine):
 
 
 CoreMachine.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=200, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestNoRuleBreaksInAnyOrder = CoreMachine.TestCase

@@ -106,7 +106,7 @@ def decide_hand_back(draft: Draft, command: HandBack) -> LegAnswer:
     if delivery.end_reason == "handed back":
         return LegAnswer(delivery.delivery_id, "replayed")
     if not is_current(draft, proof, delivery):
-        if delivery.slot and proof.token_digest == delivery.token_digest:
+        if delivery.slot and not _holds(draft, delivery) and proof.token_digest == delivery.token_digest:
             _free(draft, delivery, "its node proved that nothing was started")
         return stale(proof)
     if delivery.state is DeliveryState.CLAIMED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from tenure.core import commands as cm
@@ -13,6 +14,8 @@ from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.canonical import digest, text_digest
 from tenure.core.decide import decide
 from tenure.core.delivery import Delivery, Now, Progress, Terms
+from tenure.core.events import Event
+from tenure.core.evolve import evolve
 from tenure.core.ids import Address, ClaimId, DeliveryId, IncarnationId, NodeId, TaskId, attempt_id
 from tenure.core.invariants import step_violations, world_violations
 from tenure.core.recipient import Node, Recipient, RecipientSpec
@@ -30,6 +33,7 @@ class Lab:
         self.terms = terms or Terms()
         self.now = Now(wall_ms=1_000_000_000_000, awake_ms=0, hub=IncarnationId("i_hub1"))
         self.events: list[Any] = []
+        self.record: list[tuple[Now, Any]] = []
         self.count = 0
         self.counters: dict[str, int] = {}
         self.run(cm.StartHub(self.now.hub, "1"))
@@ -41,6 +45,7 @@ class Lab:
         self.world.accept(decision.changes)
         assert not decision.changes or decision.events, "a change without an event"
         self.events += decision.events
+        self.record += [(self.now, event) for event in decision.events]
         broken = world_violations(self.world) + step_violations(before, self.world)
         assert not broken, (command, broken)
         return decision.reply
@@ -61,12 +66,18 @@ class Lab:
     def restart_hub(self, away_s: float = 0) -> None:
         self.count += 1
         self.now = Now(
-            wall_ms=self.now.wall_ms + round(away_s * 1000), awake_ms=0, hub=IncarnationId(f"i_hub{self.count + 1}")
+            wall_ms=self.now.wall_ms + round(away_s * 1000),
+            awake_ms=0,
+            hub=IncarnationId(f"i_hub{self.count + 1}"),
         )
         self.run(cm.StartHub(self.now.hub, "1"))
 
     def sweep(self) -> list[str]:
-        due = [one.delivery_id for one in self.world.every(Delivery) if (one.due_at_ms or 2**60) <= self.now.wall_ms]
+        due = [
+            one.delivery_id
+            for one in self.world.every(Delivery)
+            if (one.due_at_ms or 2**60) <= self.now.wall_ms
+        ]
         return [self.run(cm.Due(one)).what for one in due]
 
     # -- people
@@ -87,7 +98,9 @@ class Lab:
     def answer(self, task_id: TaskId, number: int, answer: Answer, **more: Any) -> Any:
         item = self.world.find(Attention, item_id(AttentionKind.UNKNOWN, attempt_id(task_id, number)))
         version = more.pop("item_version", item.version if item else 0)
-        return self.run(cm.Reconcile(task_id, number, answer, version, "ann", more.pop("because", "I looked"), **more))
+        return self.run(
+            cm.Reconcile(task_id, number, answer, version, "ann", more.pop("because", "I looked"), **more)
+        )
 
     # -- nodes
 
@@ -97,9 +110,7 @@ class Lab:
         if not known:
             self.run(cm.Enroll(node_id, name, text_digest(name), "ann"))
         spec = RecipientSpec(**{"name": "claude", "harness": "command", **recipient})
-        self.run(
-            cm.StartNode(node_id, IncarnationId(self.fresh("i")), boot, 1, "linux", "1", (spec,))
-        )
+        self.run(cm.StartNode(node_id, IncarnationId(self.fresh("i")), boot, 1, "linux", "1", (spec,)))
         return node_id
 
     def live(self, node_id: NodeId) -> IncarnationId:
@@ -108,7 +119,8 @@ class Lab:
     def claim(self, node_id: NodeId, free: int = 1, claim_id: str | None = None) -> list[Delivery]:
         node = self.get(Node, node_id)
         offers = tuple(
-            cm.Offer(DeliveryId(one), text_digest("token " + one)) for one in (self.fresh("d") for _ in range(free))
+            cm.Offer(DeliveryId(one), text_digest("token " + one))
+            for one in (self.fresh("d") for _ in range(free))
         )
         wanted: dict[Address, int] = dict.fromkeys(node.recipients, free)
         reply = self.run(
@@ -118,20 +130,26 @@ class Lab:
 
     def proof(self, delivery: Delivery, **changes: Any) -> cm.Proof:
         return replace(
-            cm.Proof(delivery.delivery_id, delivery.fence, delivery.token_digest, self.live(delivery.node_id)),
+            cm.Proof(
+                delivery.delivery_id, delivery.fence, delivery.token_digest, self.live(delivery.node_id)
+            ),
             **changes,
         )
 
     def ack(self, delivery: Delivery, refused: str | None = None, **changes: Any) -> str:
         return self.run(cm.Acknowledge(self.proof(delivery, **changes), "receipt", refused)).answer
 
-    def renew(self, delivery: Delivery, counter: int | None = None, progress: Progress | None = None, **changes: Any) -> Any:
+    def renew(
+        self, delivery: Delivery, counter: int | None = None, progress: Progress | None = None, **changes: Any
+    ) -> Any:
         if counter is None:
             counter = self.counters.get(delivery.delivery_id, 0) + 1
         self.counters[delivery.delivery_id] = max(counter, self.counters.get(delivery.delivery_id, 0))
         return self.run(cm.Renew(self.proof(delivery, **changes), counter, progress or Progress(), Usage()))
 
-    def report(self, delivery: Delivery, verdict: Verdict = Verdict.COMPLETED, tree_gone: bool = True, **changes: Any) -> str:
+    def report(
+        self, delivery: Delivery, verdict: Verdict = Verdict.COMPLETED, tree_gone: bool = True, **changes: Any
+    ) -> str:
         outcome = Outcome(verdict=verdict, tree_gone=tree_gone)
         return self.run(cm.Report(self.proof(delivery, **changes), digest(outcome), outcome)).answer
 
@@ -151,6 +169,13 @@ class Lab:
         assert self.sweep() == ["revoked"]
 
     # -- looking
+
+    def refolded(self) -> World:
+        """What the events alone make, from nothing."""
+        world = World()
+        for now, event in self.record:
+            evolve(world, msgspec.json.decode(msgspec.json.encode(event), type=Event), now)
+        return world
 
     def get(self, kind: Any, key: str) -> Any:
         found = self.world.find(kind, key)

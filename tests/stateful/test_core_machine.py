@@ -23,7 +23,12 @@ from tenure.core.why import WhyFacts, why
 from tests.core.lab import Lab
 
 TERMS = Terms(
-    offer_ttl_ms=2_000, lease_ttl_ms=6_000, suspect_grace_ms=4_000, cancel_grace_ms=3_000, stall_after_ms=9_000, max_offers=2
+    offer_ttl_ms=2_000,
+    lease_ttl_ms=6_000,
+    suspect_grace_ms=4_000,
+    cancel_grace_ms=3_000,
+    stall_after_ms=9_000,
+    max_offers=2,
 )
 
 
@@ -42,7 +47,11 @@ class CoreMachine(RuleBasedStateMachine):
         known = self.deliveries()
         return data.draw(st.sampled_from(known)) if known else None
 
-    @rule(target=tasks, route=st.sampled_from(["claude", "pool", "claude@alpha", "nobody"]), later=st.integers(0, 5))
+    @rule(
+        target=tasks,
+        route=st.sampled_from(["claude", "pool", "claude@alpha", "nobody"]),
+        later=st.integers(0, 5),
+    )
     def submit(self, route: str, later: int) -> Any:
         return self.lab.submit(route=route, not_before_ms=self.lab.now.wall_ms + later * 1000)
 
@@ -117,9 +126,16 @@ class CoreMachine(RuleBasedStateMachine):
     def snapshot(self, data: Any, node: int, sequence: int) -> None:
         node_id = self.nodes[node]
         mine = [one for one in self.deliveries() if one.node_id == node_id]
-        named = data.draw(st.lists(st.sampled_from(mine), max_size=4, unique_by=lambda one: one.delivery_id)) if mine else []
+        named = (
+            data.draw(st.lists(st.sampled_from(mine), max_size=4, unique_by=lambda one: one.delivery_id))
+            if mine
+            else []
+        )
         stages = st.sampled_from(["mirrored", "acknowledged", "started", "ended", "closed"])
-        holdings = [cm.Holding(one.delivery_id, one.fence, data.draw(stages), data.draw(st.booleans())) for one in named]
+        holdings = [
+            cm.Holding(one.delivery_id, one.fence, data.draw(stages), data.draw(st.booleans()))
+            for one in named
+        ]
         if data.draw(st.booleans()):
             holdings.append(cm.Holding(DeliveryId("d_unheard_of"), 1, "started", False))
         self.lab.run(cm.Snapshot(node_id, self.lab.live(node_id), sequence, tuple(holdings)))
@@ -179,6 +195,11 @@ class CoreMachine(RuleBasedStateMachine):
         more: dict[str, Any] = {"item_version": 99} if stale else {}
         self.lab.answer(attempt.task_id, attempt.number, answer, late_id=late, tree_gone=gone, **more)
 
+    def teardown(self) -> None:
+        assert self.lab.refolded().entities == self.lab.world.entities, (
+            "the events alone do not make the state"
+        )
+
     @invariant()
     def why_always_answers(self) -> None:
         world = self.lab.world
@@ -192,7 +213,8 @@ class CoreMachine(RuleBasedStateMachine):
                 online=frozenset(self.nodes),
             )
             reason = why(facts, self.lab.now.wall_ms)
-            assert reason.code and len(reason.sentence) > 10
+            assert reason.code
+            assert len(reason.sentence) > 10
 
 
 CoreMachine.TestCase.settings = settings(

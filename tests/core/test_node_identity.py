@@ -1,0 +1,101 @@
+"""Nodes: one live incarnation, enrolment, snapshots. Every step is also checked by `core.invariants` (in the Lab)."""
+
+from __future__ import annotations
+
+from tenure.core import commands as cm
+from tenure.core.delivery import DeliveryState
+from tenure.core.ids import DeliveryId
+from tests.core.lab import Lab
+
+
+def test_the_start_of_a_new_incarnation_supersedes_the_old_on_every_leg(lab: Lab) -> None:
+    node, _, delivery = lab.running()
+    old = lab.live(node)
+    lab.node()
+    assert lab.ack(delivery, incarnation=old) == "superseded"
+    assert lab.renew(delivery, incarnation=old).answer == "superseded"
+    assert lab.report(delivery, incarnation=old) == "superseded"
+    assert lab.run(cm.Claim(node, old, cm.ClaimId("c"), {}, ())).code == "superseded"
+    assert lab.run(cm.Snapshot(node, old, 9, ())).code == "superseded"
+    assert lab.run(cm.StartNode(node, old, "boot1", 1, "linux", "1", ())).code == "superseded"
+    assert lab.renew(delivery).answer == "renewed"
+
+
+def test_two_machines_that_take_turns_with_one_credential_are_quarantined_until_released(lab: Lab) -> None:
+    node = lab.node(boot="a")
+    lab.node(boot="b")
+    lab.submit()
+    assert lab.open_items() == []
+    lab.node(boot="a")
+    assert lab.open_items() == ["node_quarantined"]
+    assert lab.claim(node) == []
+    lab.run(cm.ReleaseNode(node, "ann", "the copy is off"))
+    assert lab.open_items() == []
+    assert len(lab.claim(node)) == 1
+
+
+def test_a_node_of_another_contract_version_gets_no_work_and_is_on_the_list(lab: Lab) -> None:
+    node = lab.node()
+    lab.submit()
+    spec = cm.RecipientSpec(name="claude", harness="command")
+    lab.run(cm.StartNode(node, cm.IncarnationId("i_new"), "boot1", 99, "linux", "9", (spec,)))
+    assert lab.open_items() == ["node_incompatible"]
+    assert lab.claim(node) == []
+    lab.node()
+    assert lab.open_items() == []
+
+
+def test_a_node_name_is_enrolled_once_and_free_again_after_it_was_forgotten(lab: Lab) -> None:
+    node = lab.node()
+    refusal = lab.run(cm.Enroll(cm.NodeId("n_other"), "laptop", "another", "ann"))
+    assert refusal.code == "name_taken"
+    lab.run(cm.ForgetNode(node, "ann", "sold"))
+    assert lab.run(cm.Claim(node, lab.live(node), cm.ClaimId("c"), {}, ())).code == "unauthenticated"
+    assert isinstance(lab.run(cm.Enroll(cm.NodeId("n_other"), "laptop", "another", "ann")), cm.Enrolled)
+
+
+def test_a_snapshot_older_than_what_was_heard_is_ignored(lab: Lab) -> None:
+    node, _, delivery = lab.running()
+    held = (cm.Holding(delivery.delivery_id, 1, "started", False),)
+    assert lab.run(cm.Snapshot(node, lab.live(node), 5, held)).advice == {delivery.delivery_id: "go_on"}
+    assert lab.run(cm.Snapshot(node, lab.live(node), 5, ())).ignored
+    assert not lab.get(type(delivery), delivery.delivery_id).denied
+
+
+def test_an_acknowledged_delivery_the_node_does_not_know_runs_out_to_unknown_with_that_reason(
+    lab: Lab,
+) -> None:
+    node, task_id, delivery = lab.running()
+    lab.run(cm.Snapshot(node, lab.live(node), 1, ()))
+    assert lab.task(task_id).lease == delivery.delivery_id
+    lab.lose(delivery)
+    assert lab.get(type(delivery), delivery.delivery_id).end_reason == "node lost its store"
+
+
+def test_an_unacknowledged_delivery_the_node_does_not_know_is_voided(lab: Lab) -> None:
+    node = lab.node()
+    lab.submit()
+    (delivery,) = lab.claim(node)
+    lab.run(cm.Snapshot(node, lab.live(node), 1, ()))
+    assert lab.get(type(delivery), delivery.delivery_id).state is DeliveryState.VOID
+
+
+def test_a_delivery_that_the_hub_does_not_know_is_stopped_and_on_the_attention_list(lab: Lab) -> None:
+    node = lab.node()
+    held = cm.Holding(DeliveryId("d_restored"), 4, "started", False)
+    assert lab.run(cm.Snapshot(node, lab.live(node), 1, (held,))).advice == {"d_restored": "stop"}
+    assert lab.open_items() == ["unknown_delivery"]
+
+
+def test_a_node_is_told_to_stop_what_it_lost_and_to_report_what_it_still_holds(lab: Lab) -> None:
+    node, _, delivery = lab.running()
+    lab.lose(delivery)
+
+    def advice(sequence: int, stage: str) -> str:
+        held = cm.Holding(delivery.delivery_id, 1, stage, False)
+        return lab.run(cm.Snapshot(node, lab.live(node), sequence, (held,))).advice[delivery.delivery_id]
+
+    assert advice(1, "started") == "stop"
+    assert advice(2, "ended") == "report"
+    lab.report(delivery)
+    assert advice(3, "ended") == "close"

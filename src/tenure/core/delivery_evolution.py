@@ -48,40 +48,42 @@ def delivery_granted(space: Space, event: ev.DeliveryGranted, now: Now) -> None:
     )
     recipient = get(space, Recipient, event.recipient)
     space.put(replace(recipient, slots_used=recipient.slots_used + 1))
-    space.put(
-        Delivery(
-            delivery_id=event.delivery_id,
-            attempt_id=attempt.attempt_id,
-            task_id=event.task_id,
-            number=event.number,
-            recipient=event.recipient,
-            node_id=event.node_id,
-            claim_id=event.claim_id,
-            granted_to=event.incarnation,
-            acknowledged_by=None,
-            state=DeliveryState.CLAIMED,
-            fence=event.fence,
-            token_digest=event.token_digest,
-            receipt_digest=None,
-            report_digest=None,
-            slot=True,
-            due_at_ms=now.wall_ms + event.term_ms,
-            term=term_from(now, event.term_ms),
-            cancel_term=None,
-            counter=0,
-            progress=Progress(),
-            progress_at_ms=now.wall_ms,
-            usage=Usage(),
-            claimed_at_ms=now.wall_ms,
-            acknowledged_at_ms=None,
-            renewed_at_ms=None,
-            suspect_at_ms=None,
-            ended_at_ms=None,
-            revoked_at_ms=None,
-            end_reason=None,
-            denied=False,
-            late_count=0,
-        )
+    space.put(_first_row(event, attempt, now))
+
+
+def _first_row(event: ev.DeliveryGranted, attempt: Attempt, now: Now) -> Delivery:
+    return Delivery(
+        delivery_id=event.delivery_id,
+        attempt_id=attempt.attempt_id,
+        task_id=event.task_id,
+        number=event.number,
+        recipient=event.recipient,
+        node_id=event.node_id,
+        claim_id=event.claim_id,
+        granted_to=event.incarnation,
+        acknowledged_by=None,
+        state=DeliveryState.CLAIMED,
+        fence=event.fence,
+        token_digest=event.token_digest,
+        receipt_digest=None,
+        report_digest=None,
+        slot=True,
+        due_at_ms=now.wall_ms + event.term_ms,
+        term=term_from(now, event.term_ms),
+        cancel_term=None,
+        counter=0,
+        progress=Progress(),
+        progress_at_ms=now.wall_ms,
+        usage=Usage(),
+        claimed_at_ms=now.wall_ms,
+        acknowledged_at_ms=None,
+        renewed_at_ms=None,
+        suspect_at_ms=None,
+        ended_at_ms=None,
+        revoked_at_ms=None,
+        end_reason=None,
+        denied=False,
+        late_count=0,
     )
 
 

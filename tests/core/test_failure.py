@@ -1,6 +1,8 @@
 """Failure classes by rule, and what acceptance checks make of a judgement."""
 
 import itertools
+import os
+import signal
 
 import msgspec
 import pytest
@@ -12,6 +14,7 @@ from tenure.core.attempt import Usage, Verdict
 from tenure.core.failure import (
     DEFAULT_POLICY,
     EVIDENCE_DISAGREES,
+    SYSEXITS,
     UNCLASSIFIED,
     CheckEnded,
     Evidence,
@@ -103,6 +106,64 @@ def test_statements_that_disagree_are_a_contradiction_and_never_a_choice() -> No
     assert found(Evidence(exit_code=77, http_status=429)) == (FailureClass.CONTRADICTION, EVIDENCE_DISAGREES)
 
 
+@pytest.mark.parametrize(
+    ("code", "status", "claim"),
+    [
+        (77, None, FailureClass.CAPACITY),
+        (78, None, FailureClass.CAPACITY),
+        (75, None, FailureClass.VALIDATION),
+        (65, None, FailureClass.CAPACITY),
+        (127, None, FailureClass.CAPACITY),
+        (1, 401, FailureClass.CAPACITY),
+        (1, 529, FailureClass.AUTHORIZATION),
+    ],
+)
+def test_every_statement_weighs_the_same_as_any_other(
+    code: int, status: int | None, claim: FailureClass
+) -> None:
+    evidence = Evidence(exit_code=code, http_status=status, claimed_class=claim)
+    assert found(evidence) == (FailureClass.CONTRADICTION, EVIDENCE_DISAGREES)
+
+
+def test_any_statement_of_a_check_outranks_its_mere_failure() -> None:
+    assert found(Evidence(exit_code=1, claimed_class=FailureClass.CAPACITY, step=StepKind.CHECK)) == (
+        FailureClass.CAPACITY,
+        "claimed-capacity",
+    )
+    assert found(Evidence(exit_code=0, step=StepKind.CHECK)) == (FailureClass.CONTRADICTION, UNCLASSIFIED)
+
+
+def test_what_kept_a_process_from_starting_weighs_the_same_as_its_death() -> None:
+    both = Evidence(start_error="EAGAIN", signal=9)
+    assert found(both) == (FailureClass.CONTRADICTION, EVIDENCE_DISAGREES)
+    assert found(Evidence(start_error="ENOENT", oom=True)) == (FailureClass.CONTRADICTION, EVIDENCE_DISAGREES)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SIGILL",
+        "SIGTRAP",
+        "SIGABRT",
+        "SIGBUS",
+        "SIGFPE",
+        "SIGKILL",
+        "SIGSEGV",
+        "SIGTERM",
+        "SIGXCPU",
+        "SIGXFSZ",
+    ],
+)
+def test_crashes_kills_and_limits_are_believed_of_a_shell(name: str) -> None:
+    number = signal.Signals[name].value
+    assert evidence_of(StepEnded(exit_code=128 + number), shell=True).shell_signal == number
+
+
+def test_sysexits_have_the_names_that_the_system_gives_them() -> None:
+    for code, name in SYSEXITS.items():
+        assert getattr(os, name, code) == code
+
+
 def test_how_a_process_died_outranks_what_it_said_before() -> None:
     evidence = Evidence(signal=11, claimed_class=FailureClass.AUTHORIZATION, http_status=429)
     assert found(evidence) == (FailureClass.EXECUTOR_LOST, "died-of-signal")
@@ -187,6 +248,8 @@ def test_a_failed_check_is_a_validation_failure_with_its_output_as_evidence() ->
         (StepEnded(signal=9), FailureClass.EXECUTOR_LOST, "died-of-signal"),
         (StepEnded(signal=9, oom=True), FailureClass.EXECUTOR_LOST, "out-of-memory"),
         (StepEnded(exit_code=75), FailureClass.CAPACITY, "ex-tempfail"),
+        (StepEnded(oom=True), FailureClass.EXECUTOR_LOST, "out-of-memory"),
+        (StepEnded(never_started=True), FailureClass.CONTRADICTION, "unclassified"),
         (StepEnded(signal=9, timed_out=True), FailureClass.VALIDATION, "check-timed-out"),
     ],
 )
@@ -202,6 +265,11 @@ def test_a_check_cut_off_by_the_attempts_own_limit_makes_the_attempt_timed_out()
         COMPLETED, (check(StepEnded(signal=9, timed_out=True), attempt_over=True),), expected=1
     )
     assert (judged.verdict, judged.failure_class) == (Verdict.TIMED_OUT, None)
+
+
+def test_a_check_that_ends_well_only_when_told_to_stop_at_its_limit_has_not_passed() -> None:
+    judged = check_results(COMPLETED, (check(StepEnded(exit_code=0, timed_out=True)),), expected=1)
+    assert (judged.verdict, judged.failure_rule) == (Verdict.FAILED, "check-timed-out")
 
 
 def test_a_check_that_was_canceled_makes_the_attempt_canceled() -> None:
@@ -266,6 +334,8 @@ def test_every_end_can_be_described_in_different_words() -> None:
         StepEnded(),
     )
     words = [describe_end(ended) for ended in ends]
+    assert "ENOENT" in words[5]
+    assert "not known" in describe_end(StepEnded(never_started=True))
     assert all(one != other for one, other in itertools.combinations(words, 2))
 
 

@@ -1,0 +1,81 @@
+"""The files in the data folder through which commands, hub, node and supervisor of one machine know each other.
+
+`hub/url` says where the hub of this folder listens, `hub/local.token` (mode 0600) lets this user talk to it without
+ceremony. `up/`, `hub/` and each `node/<name>/` hold a lock and the mark of the process that holds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+from tenure.errors import ConfigurationError
+from tenure.runtime.data_folder import DataFolder, write_atomically
+
+UP_PART = "up"
+HUB_PART = "hub"
+NODES = "node"
+URL_FILE = "url"
+TOKEN_FILE = "local.token"  # noqa: S105 - the name of a file
+MAX_BYTES = 4096
+
+
+def node_part(name: str) -> str:
+    """The part of the data folder that belongs to a node."""
+    return f"{NODES}/{name}"
+
+
+def node_names(home: Path) -> list[str]:
+    """The nodes that have a store in this data folder."""
+    with contextlib.suppress(OSError):
+        return sorted(entry.name for entry in (home / NODES).iterdir() if entry.is_dir())
+    return []
+
+
+def write_local_hub(folder: DataFolder, url: str, token: str | None) -> None:
+    """Says where the hub of this folder listens and, if it is new, with which token this user may talk to it."""
+    part = folder.part(HUB_PART)
+    if token is not None:
+        write_atomically(part / TOKEN_FILE, token.encode() + b"\n", 0o600)
+    write_atomically(part / URL_FILE, url.encode() + b"\n", 0o600)
+
+
+def forget_local_hub(folder: DataFolder) -> None:
+    """Nobody listens any more. The token stays: it is valid for the record, not for one run of the hub."""
+    with contextlib.suppress(OSError):
+        (folder.root / HUB_PART / URL_FILE).unlink()
+
+
+def local_hub_url(home: Path) -> str | None:
+    """Where the hub of this folder listens, or listened last if it was killed; None where it was stopped or never ran."""
+    return read_line(home / HUB_PART / URL_FILE)
+
+
+def local_token(home: Path) -> str | None:
+    """The token of this folder's own hub.
+
+    Raises:
+        ConfigurationError: other users can read it.
+    """
+    path = home / HUB_PART / TOKEN_FILE
+    token = read_line(path)
+    if token is not None and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise ConfigurationError(
+            f"{path} can be read by other users; run `chmod 600 {path}`, then revoke the token if others may have seen it",
+            path=str(path),
+        )
+    return token
+
+
+def read_line(path: Path) -> str | None:
+    """The one line of a small file; None where it is missing or empty."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(descriptor, MAX_BYTES).decode("utf-8", "replace").strip() or None
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,35 @@
+"""What the exit code says of a Task: for `run`, `submit --wait` and `watch`.
+
+Only a table of how outcomes are shown; what they mean was decided in the core.
+"""
+
+from __future__ import annotations
+
+COMPLETED = 0
+FAILED = 1
+CANCELED = 3
+NEEDS_YOU = 4
+TIMED_OUT = 124
+"""As timeout(1) says it."""
+
+MEANINGS: dict[int, str] = {
+    COMPLETED: "completed",
+    FAILED: "failed, or rejected",
+    CANCELED: "canceled",
+    NEEDS_YOU: "its outcome is unknown, or it has a question: it needs you",
+    TIMED_OUT: "its time was over (or that of `--wait-s`; then it goes on)",
+}
+
+EXIT_OF: dict[str, int] = {
+    "completed": COMPLETED,
+    "failed": FAILED,
+    "rejected": FAILED,
+    "canceled": CANCELED,
+    "input_required": NEEDS_YOU,
+}
+
+
+def exit_code_of_task(task_state: str, newest_verdict: str | None) -> int | None:
+    """The exit code for a Task in this state whose newest Attempt has this verdict; None while it goes on by itself."""
+    code = EXIT_OF.get(task_state)
+    return TIMED_OUT if code == FAILED and newest_verdict == "timed_out" else code

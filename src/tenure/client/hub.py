@@ -1,0 +1,242 @@
+"""A hub's public API, method by method.
+
+Every method gives a Struct of `tenure.wire.api` and raises an error of `tenure.errors`, by the code that the hub
+answered with. `UnavailableError` means that nothing happened, `OutcomeUnknownError` that it cannot be told;
+`link` says how the two are told apart and what is repeated.
+
+A submit is safe to repeat because it has a key: name the operation with it (`nightly:2026-01-31`), not the time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Self, final
+from urllib.parse import quote
+
+import httpx
+
+from tenure import errors as er
+from tenure.client.event_stream import sent_events
+from tenure.client.link import TIMEOUT_S, Ask, Effect, Link
+from tenure.core.commands import Done
+from tenure.core.limits import BATCH
+from tenure.wire import api
+from tenure.wire.codec import decode
+
+PAGE = 500
+SILENCE_S = 60.0
+"""A live stream without even a heartbeat for this long counts as broken."""
+LONGEST_EVENT_BYTES = 16 * 2**20
+
+
+@final
+class HubClient:
+    """The API of one hub, under one token. Use it as an async context manager, or `close` it."""
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str | None = None,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        verify: bool | str = True,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """`transport` is the network, when it is handed in; `verify` a file of certificates to trust."""
+        self._link = Link(base_url, token, transport=transport, verify=verify, timeout_s=timeout_s)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the open connections."""
+        await self._link.close()
+
+    # -- Tasks
+
+    async def submit(self, task: api.TaskRequest, key: str) -> api.TaskBody:
+        """Submit a Task under an idempotency key. `replayed` says that the key had recorded it before."""
+        return await self._write(
+            api.TaskBody, "/v1/tasks", task, Effect.SAME, headers={"Idempotency-Key": key}
+        )
+
+    async def submit_batch(self, items: Sequence[api.BatchItem]) -> api.BatchReply:
+        """Submit up to 500 Tasks, each under its own key and with its own result, in the order given.
+
+        Raises:
+            TooLargeError: there are more.
+        """
+        if len(items) > BATCH:
+            raise er.TooLargeError(f"{len(items)} Tasks in one batch; at most {BATCH}.", limit=BATCH)
+        body = api.BatchRequest(items=tuple(items))
+        return await self._write(api.BatchReply, "/v1/tasks:batch", body, Effect.SAME)
+
+    async def tasks(
+        self, *, cursor: str | None = None, limit: int = 50, **filters: str | None
+    ) -> api.TaskPage:
+        """One page of Tasks, newest first. Filters: see `GET /v1/tasks`."""
+        return await self._read(api.TaskPage, "/v1/tasks", cursor=cursor, limit=limit, **filters)
+
+    async def every_task(self, **filters: str | None) -> AsyncIterator[api.TaskBody]:
+        """All Tasks that pass the filters, newest first, page by page."""
+        cursor: str | None = None
+        while True:
+            page = await self.tasks(cursor=cursor, limit=PAGE, **filters)
+            for task in page.tasks:
+                yield task
+            if (cursor := page.next_cursor) is None:
+                return
+
+    async def task(self, task_id: str) -> api.TaskBody:
+        """One Task, with the reason why it is where it is."""
+        return await self._read(api.TaskBody, f"/v1/tasks/{_part(task_id)}")
+
+    async def attempts(self, task_id: str) -> tuple[api.AttemptBody, ...]:
+        """Every Attempt of a Task with its Deliveries and their late messages, oldest first."""
+        page = await self._read(api.AttemptPage, f"/v1/tasks/{_part(task_id)}/attempts")
+        return page.attempts
+
+    async def why(self, task_id: str) -> api.Reason:
+        """Why a Task is where it is."""
+        return await self._read(api.Reason, f"/v1/tasks/{_part(task_id)}/why")
+
+    async def cancel(self, task_id: str, because: str = "") -> api.CancelReply:
+        """Ask for a Task's cancellation. Asked twice it is asked once."""
+        body = api.CancelRequest(because=because)
+        return await self._write(api.CancelReply, f"/v1/tasks/{_part(task_id)}/cancel", body, Effect.SAME)
+
+    async def retry(self, task_id: str, because: str, key: str | None = None) -> api.RetryReply:
+        """Try again with a reason: the next Attempt of a Task that waits for an answer, or a new Task that
+        continues one that has ended. With a `key` the latter is recorded once."""
+        headers = {"Idempotency-Key": key} if key else {}
+        body = api.RetryRequest(because=because)
+        path = f"/v1/tasks/{_part(task_id)}/retry"
+        return await self._write(api.RetryReply, path, body, Effect.ONCE, headers=headers)
+
+    async def reconcile(self, attempt_id: str, answer: api.ReconcileBody) -> api.ReconcileReplyBody:
+        """Answer an unknown Attempt (`t_…/3`)."""
+        path = f"/v1/attempts/{_part(attempt_id)}/reconcile"
+        return await self._write(api.ReconcileReplyBody, path, answer, Effect.ONCE)
+
+    # -- events
+
+    async def events(self, task_id: str | None = None, *, after: int = 0, limit: int = 100) -> api.EventPage:
+        """One page of events, oldest first: of a Task, after the `version` given, or of the whole record, after the
+        `seq` given."""
+        return await self._read(api.EventPage, _events_path(task_id), after=after, limit=limit)
+
+    async def follow(self, task_id: str | None = None, *, after: int = 0) -> AsyncIterator[api.EventBody]:
+        """Every event after `after` (see `events`), first the history and then live, without a gap or a repeat.
+
+        It ends when the hub ends. Then, and after an `UnavailableError`, call it again with the `version` (of a
+        Task) or `seq` (of all) of the last event that came.
+
+        Raises:
+            UnavailableError: the hub was not reached, or the stream broke off.
+        """
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+        ask = Ask(method="GET", path=_events_path(task_id), headers=headers)
+        async with self._link.stream(ask, SILENCE_S) as response:
+            async for event in sent_events(response.aiter_bytes()):
+                yield decode(api.EventBody, event.data.encode(), LONGEST_EVENT_BYTES)
+
+    # -- recipients and nodes
+
+    async def recipients(
+        self, *, after: str | None = None, limit: int = PAGE
+    ) -> tuple[api.RecipientBody, ...]:
+        """Recipients in the order of their addresses, from after one of them on."""
+        return await self._read(tuple[api.RecipientBody, ...], "/v1/recipients", after=after, limit=limit)
+
+    async def nodes(self, *, after: str | None = None, limit: int = PAGE) -> tuple[api.NodeBody, ...]:
+        """Nodes in the order of their ids, from after one of them on."""
+        return await self._read(tuple[api.NodeBody, ...], "/v1/nodes", after=after, limit=limit)
+
+    async def forget_node(self, name: str, because: str) -> Done:
+        """State that a machine is gone: its credential is refused and its slots are freed."""
+        return await self._because(f"/v1/nodes/{_part(name)}/forget", because)
+
+    async def release_node(self, name: str, because: str) -> Done:
+        """Lift a node's quarantine."""
+        return await self._because(f"/v1/nodes/{_part(name)}/release", because)
+
+    # -- attention
+
+    async def attention(self, *, open_only: bool = True, limit: int = PAGE) -> tuple[api.AttentionBody, ...]:
+        """Questions to people, the longest open first; with the closed ones, the latest opened first."""
+        flag = str(open_only).lower()
+        return await self._read(tuple[api.AttentionBody, ...], "/v1/attention", open=flag, limit=limit)
+
+    async def close_attention(self, item_id: str, item_version: int, because: str) -> Done:
+        """Close a question that is done once somebody has read it."""
+        body = api.CloseRequest(item_version=item_version, because=because)
+        return await self._write(Done, f"/v1/attention/{_part(item_id)}/close", body, Effect.SAME)
+
+    # -- tokens
+
+    async def tokens(self, *, after: str | None = None, limit: int = PAGE) -> tuple[api.TokenBody, ...]:
+        """Tokens, without their secrets, in the order of their ids."""
+        return await self._read(tuple[api.TokenBody, ...], "/v1/tokens", after=after, limit=limit)
+
+    async def issue_token(self, name: str, role: str) -> api.TokenReply:
+        """Make a token. Its secret is in this answer and nowhere else."""
+        body = api.TokenRequest(name=name, role=role)
+        return await self._write(api.TokenReply, "/v1/tokens", body, Effect.ONCE)
+
+    async def revoke_token(self, credential_id: str) -> Done:
+        """Refuse a token from the next request on."""
+        return await self._write(Done, f"/v1/tokens/{_part(credential_id)}/revoke", None, Effect.SAME)
+
+    # -- audit and health
+
+    async def audit_export(self) -> AsyncIterator[bytes]:
+        """The whole record as JSON Lines, in pieces as they arrive.
+
+        Raises:
+            UnavailableError: the stream broke off; what came is not the whole record.
+        """
+        async with self._link.stream(Ask(method="GET", path="/v1/audit/export"), SILENCE_S) as response:
+            async for piece in response.aiter_bytes():
+                yield piece
+
+    async def health(self) -> api.HealthBody:
+        """The hub's version and incarnation; it needs no token."""
+        return await self._read(api.HealthBody, "/healthz")
+
+    async def ready(self) -> api.HealthBody:
+        """As `health`, once the hub's store answers too.
+
+        Raises:
+            UnavailableError: it does not (yet).
+        """
+        return await self._read(api.HealthBody, "/readyz")
+
+    async def openapi(self) -> dict[str, Any]:
+        """The API's own description."""
+        return await self._read(dict[str, Any], "/v1/openapi.json")
+
+    # -- how they ask
+
+    async def _read(self, kind: Any, path: str, **query: Any) -> Any:
+        return await self._link.ask(kind, Ask(method="GET", path=path, query=query))
+
+    async def _write(
+        self, kind: Any, path: str, body: Any, effect: Effect, headers: dict[str, str] | None = None
+    ) -> Any:
+        return await self._link.ask(
+            kind, Ask(method="POST", path=path, body=body, effect=effect, headers=headers or {})
+        )
+
+    async def _because(self, path: str, because: str) -> Done:
+        return await self._write(Done, path, api.ReasonRequest(because=because), Effect.SAME)
+
+
+def _part(text: str) -> str:
+    """A piece of a path; an Attempt's slash does not divide it."""
+    return quote(text, safe="")
+
+
+def _events_path(task_id: str | None) -> str:
+    return "/v1/events" if task_id is None else f"/v1/tasks/{_part(task_id)}/events"

@@ -1,0 +1,228 @@
+"""One request to the hub, and the difference between "nothing happened" and "it cannot be told".
+
+That difference is decided here, by what became of the request:
+
+- it never left (refused, no route, no free connection): `UnavailableError`, nothing happened;
+- it left and no answer came (broken link, time-out, a proxy's 502): a read is `UnavailableError`, since reading
+  changes nothing; a write may have been recorded. If the hub knows a repeat of it (its Idempotency-Key, or an
+  operation that is the same when done twice), it is repeated a few times. Whatever is still without an answer
+  then is `OutcomeUnknownError`, also when the last repeat never left: the first one did;
+- an answer came: the error is the one that the problem's `code` names."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from enum import Enum
+from typing import Any, TypeVar, final
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from tenure import errors as er
+from tenure.runtime.settings import is_loopback
+from tenure.wire.api import Problem
+from tenure.wire.codec import decode, encode
+
+T = TypeVar("T")
+
+TIMEOUT_S = 30.0
+CONNECT_TIMEOUT_S = 5.0
+CONNECTIONS = 100
+REPEATS = 3
+"""Times a write that the hub knows again is sent once more after its answer was lost."""
+REPEAT_AFTER_S = 0.2
+"""Pause before the first repeat; it doubles. Long enough for a connection that a restart has cut."""
+ANSWER_BYTES = 64 * 2**20
+PROBLEM_TYPE = "application/problem+json"
+JSON_TYPE = "application/json"
+
+NEVER_LEFT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+"""The request did not reach the hub."""
+
+
+class Effect(Enum):
+    """What a request may have done if its answer is lost."""
+
+    NONE = "none"
+    """It reads."""
+    SAME = "same"
+    """Done twice it is as done once: it may be repeated."""
+    ONCE = "once"
+    """Each one counts: after a lost answer a person or a look at the record decides."""
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """A request. `wait_s` is added to the time-out: how long the hub itself may hold the answer back."""
+
+    method: str
+    path: str
+    effect: Effect = Effect.NONE
+    query: Mapping[str, Any] = {}
+    headers: Mapping[str, str] = {}
+    body: Any = None
+    wait_s: float = 0.0
+
+
+@final
+class Link:
+    """Requests to one hub under one token. It keeps connections open; `close` ends them."""
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str | None,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        verify: bool | str = True,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """`transport` is the network when it is handed in; `verify` a file of trusted certificates, or False.
+
+        Raises:
+            ConfigurationError: `base_url` is no http address.
+        """
+        parts = urlsplit(base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise er.ConfigurationError(f"{base_url!r} is no address of a hub; expected http://HOST:PORT")
+        self.base_url = base_url.rstrip("/")
+        self._timeout_s = timeout_s
+        self._http = httpx.AsyncClient(
+            base_url=self.base_url,
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            transport=transport,
+            verify=verify,
+            limits=httpx.Limits(max_connections=CONNECTIONS),
+            # A proxy for the outside world must not stand between a user and the hub on the same machine.
+            trust_env=not is_loopback(parts.hostname),
+        )
+
+    async def close(self) -> None:
+        """End the open connections."""
+        await self._http.aclose()
+
+    async def ask(self, kind: type[T], ask: Ask) -> T:
+        """Send, and read the answer as `kind`.
+
+        Raises:
+            UnavailableError: nothing happened.
+            OutcomeUnknownError: it cannot be told whether it happened.
+            TenureError: what the hub answered.
+        """
+        response = await self.send(ask)
+        return decode(kind, response.content, ANSWER_BYTES)
+
+    async def send(self, ask: Ask) -> httpx.Response:
+        """Send, and give the successful answer back unread; repeats and raises as `ask` does.
+
+        Raises:
+            UnavailableError: nothing happened.
+            OutcomeUnknownError: it cannot be told whether it happened.
+            TenureError: what the hub answered.
+        """
+        repeats = REPEATS if ask.effect is Effect.SAME else 0
+        lost: Exception | None = None
+        for number in range(repeats + 1):
+            if number:
+                await _pause(REPEAT_AFTER_S * 2 ** (number - 1))
+            try:
+                return await self._send_once(ask)
+            except er.OutcomeUnknownError as problem:
+                lost = problem
+            except er.UnavailableError:
+                # It was declined this time. What an earlier copy of it did is as unknown as before.
+                if lost is None:
+                    raise
+        raise er.OutcomeUnknownError(
+            f"{ask.method} {ask.path} was sent and its answer was lost ({lost}); it may have been recorded. "
+            "Look before you send it again, or repeat it under the same Idempotency-Key.",
+            url=self.base_url,
+            path=ask.path,
+        ) from lost
+
+    async def _send_once(self, ask: Ask) -> httpx.Response:
+        try:
+            response = await self._http.send(self._request(ask, self._timeout_s + ask.wait_s))
+        except NEVER_LEFT as problem:
+            raise er.UnavailableError(
+                f"the hub at {self.base_url} was not reached ({_told(problem)}); nothing happened. "
+                "Is it running? `tenure doctor` looks.",
+                url=self.base_url,
+            ) from problem
+        except httpx.TransportError as problem:
+            raise self._lost(ask, _told(problem)) from problem
+        error = error_of(response)
+        if error is not None:
+            raise error
+        if not response.is_success:
+            raise self._lost(ask, f"something before the hub answered {response.status_code}")
+        return response
+
+    def _lost(self, ask: Ask, told: str) -> er.TenureError:
+        if ask.effect is Effect.NONE:
+            return er.UnavailableError(f"{self.base_url} gave no answer ({told})", url=self.base_url)
+        return er.OutcomeUnknownError(told)
+
+    def _request(self, ask: Ask, read_timeout_s: float) -> httpx.Request:
+        headers = dict(ask.headers)
+        content: bytes | None = None
+        if ask.body is not None:
+            headers["Content-Type"] = JSON_TYPE
+            content = encode(ask.body)
+        return self._http.build_request(
+            ask.method,
+            ask.path,
+            params={name: value for name, value in ask.query.items() if value is not None},
+            headers=headers,
+            content=content,
+            timeout=httpx.Timeout(self._timeout_s, connect=CONNECT_TIMEOUT_S, read=read_timeout_s),
+        )
+
+    @contextlib.asynccontextmanager
+    async def stream(self, ask: Ask, read_timeout_s: float) -> AsyncGenerator[httpx.Response]:
+        """An answer to read piece by piece; between two pieces at most `read_timeout_s` pass.
+
+        Raises:
+            UnavailableError: the hub was not reached, or the stream broke off.
+            TenureError: what the hub answered.
+        """
+        try:
+            response = await self._http.send(self._request(ask, read_timeout_s), stream=True)
+            try:
+                if response.is_error:
+                    await response.aread()
+                    raise error_of(response) or self._lost(ask, f"status {response.status_code}")
+                yield response
+            finally:
+                await response.aclose()
+        except httpx.TransportError as problem:
+            raise er.UnavailableError(
+                f"the stream from {self.base_url} broke off ({_told(problem)})", url=self.base_url
+            ) from problem
+
+
+def error_of(response: httpx.Response) -> er.TenureError | None:
+    """The error that the hub answered with; None for a success, and for what is no answer of a hub although it is
+    a server's fault (a proxy's 502)."""
+    if response.is_success:
+        return None
+    if response.headers.get("content-type", "").startswith(PROBLEM_TYPE):
+        with contextlib.suppress(er.InvalidError):
+            problem = decode(Problem, response.content, ANSWER_BYTES)
+            return er.all_errors().get(problem.code, er.TenureError)(problem.detail, **problem.facts)
+    if response.is_server_error:
+        return None
+    said = f"{response.status_code} {response.reason_phrase}".strip()
+    return er.InvalidError(f"{response.url} answered {said}; that is no answer of a Tenure hub")
+
+
+def _told(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {problem}".rstrip(": ")
+
+
+async def _pause(seconds: float) -> None:
+    """Wait on the event loop's own clock, which is whatever clock the loop was given."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.Event().wait(), seconds)

@@ -1,0 +1,132 @@
+"""Who asks, and what they may.
+
+A bearer token is looked up by its digest: first among the tokens of people and programs, then among the nodes'
+credentials. What was found is remembered until a commit says otherwise. The ledger calls `heard` before the reply
+of that commit leaves, so a revocation that was answered is in force for every later request.
+
+The hard case is a look-up that is under way while a revocation is committed: it may have read the record from
+before. `_changes` counts commits that could matter; a look-up that began before one is not remembered."""
+
+from __future__ import annotations
+
+from typing import final
+
+from msgspec import Struct
+
+from tenure.core import events as ev
+from tenure.core.access import Role, covers
+from tenure.core.canonical import text_digest
+from tenure.core.ids import IncarnationId, NodeId
+from tenure.core.recipient import Node
+from tenure.errors import ForbiddenError, SupersededError, UnauthenticatedError
+from tenure.ledger.port import Committed, Reads
+
+REMEMBERED = 10_000
+"""Tokens remembered at a time; beyond it all are forgotten and looked up anew."""
+TOKEN_LENGTH = 512
+SCHEME = "bearer "
+
+
+class Principal(Struct, frozen=True):
+    """Who asks. `name` stands in the record. A node's also says which incarnation of it is the live one."""
+
+    name: str
+    role: Role
+    node_id: NodeId | None = None
+    credential_id: str | None = None
+    incarnation: IncarnationId = IncarnationId("")
+    quarantined: bool = False
+
+
+@final
+class Access:
+    def __init__(self, ledger: Reads) -> None:
+        self._ledger = ledger
+        self._known: dict[str, Principal] = {}
+        self._changes = 0
+
+    async def authenticate(self, header: str | None) -> Principal:
+        """The principal behind an `Authorization` header.
+
+        Raises:
+            UnauthenticatedError: it is missing, malformed, unknown or revoked.
+        """
+        token = _token(header)
+        digest = text_digest(token)
+        known = self._known.get(digest)
+        if known is not None:
+            return known
+        changes = self._changes
+        found = await self._look_up(digest)
+        if found is None:
+            raise UnauthenticatedError(
+                "this token is not known here, or was revoked. `tenure token` makes one; a node enrolls with a "
+                "join token."
+            )
+        if changes == self._changes:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[digest] = found
+        return found
+
+    def heard(self, committed: Committed) -> None:
+        """Forget what a commit has changed."""
+        for fact in committed.facts:
+            if isinstance(fact, ev.CredentialRevoked):
+                self._forget(fact.credential_id)
+            elif isinstance(fact, ev.NodeStarted | ev.NodeQuarantined | ev.NodeReleased | ev.NodeRevoked):
+                self._forget(fact.node_id)
+
+    async def _look_up(self, digest: str) -> Principal | None:
+        credential = await self._ledger.credential_by_digest(digest)
+        if credential is not None:
+            if credential.revoked_at_ms is not None:
+                return None
+            return Principal(credential.name, credential.role, credential_id=credential.credential_id)
+        node = await self._ledger.node_by_credential(digest)
+        return None if node is None or node.revoked else node_principal(node)
+
+    def _forget(self, holder: str) -> None:
+        self._changes += 1
+        for digest, known in list(self._known.items()):
+            if holder in (known.credential_id, known.node_id):
+                del self._known[digest]
+
+
+def node_principal(node: Node) -> Principal:
+    return Principal(
+        node.name,
+        Role.NODE,
+        node_id=node.node_id,
+        incarnation=node.incarnation,
+        quarantined=node.quarantined,
+    )
+
+
+def require(principal: Principal, role: Role) -> None:
+    """Let through who may do what asks for `role`.
+
+    Raises:
+        ForbiddenError: the principal may not.
+    """
+    if not covers(principal.role, role):
+        raise ForbiddenError(
+            f"this needs the role {role}; the token of {principal.name} has {principal.role}.",
+            needed=str(role),
+            held=str(principal.role),
+        )
+
+
+def superseded(live: IncarnationId) -> SupersededError:
+    """What an earlier start of a node is told."""
+    return SupersededError(
+        "a newer start of this node has taken over its credential; stop all work of this one.", live=live
+    )
+
+
+def _token(header: str | None) -> str:
+    if not header:
+        raise UnauthenticatedError("a token is needed: send `Authorization: Bearer …`.")
+    if header[: len(SCHEME)].lower() != SCHEME or len(header) > TOKEN_LENGTH:
+        raise UnauthenticatedError("the Authorization header is not `Bearer` and a token.")
+    return header[len(SCHEME) :].strip()

@@ -1,0 +1,64 @@
+"""Telling Tasks how those they wait for have ended.
+
+A Task's end commits alone; its dependents are told right after, one command each. If the hub dies in between, the
+store still knows who was not told (`unreleased`), so a start, and a return of a store that was away, begin there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import final
+
+from tenure.core import events as ev
+from tenure.core.commands import Command, ReleaseDependent
+from tenure.core.ids import TaskId
+from tenure.core.limits import BATCH
+from tenure.hub.loops.endurance import run_enduring
+from tenure.ledger.port import Committed, Ledger
+
+
+@final
+class ReleaseLoop:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._ended: dict[TaskId, None] = {}
+        self._some_ended = asyncio.Event()
+        self._catch_up = True
+
+    async def run(self) -> None:
+        await run_enduring("release", self.turn, self._start_over)
+
+    async def turn(self) -> None:
+        """Tell all who were not told, or wait for a Task to end and tell its dependents."""
+        if self._catch_up:
+            await self._tell_the_untold()
+            self._catch_up = False
+        await self._some_ended.wait()
+        ended, self._ended = list(self._ended), {}
+        self._some_ended.clear()
+        pairs: list[tuple[TaskId, TaskId]] = []
+        for task_id in ended:
+            pairs += [(dependent, task_id) for dependent in await self._ledger.dependents_of(task_id)]
+        await self._tell(pairs)
+
+    def heard(self, committed: Committed) -> None:
+        for fact in committed.facts:
+            if isinstance(fact, ev.TaskEnded):
+                self._ended[fact.task_id] = None
+                self._some_ended.set()
+
+    def _start_over(self) -> None:
+        """After a failure some of those that were taken may not have been told."""
+        self._catch_up = True
+
+    async def _tell_the_untold(self) -> None:
+        told: set[tuple[TaskId, TaskId]] = set()
+        while pairs := [pair for pair in await self._ledger.unreleased(BATCH) if pair not in told]:
+            await self._tell(pairs)
+            told.update(pairs)
+
+    async def _tell(self, pairs: list[tuple[TaskId, TaskId]]) -> None:
+        for first in range(0, len(pairs), BATCH):
+            commands: list[Command] = [
+                ReleaseDependent(dependent, ended) for dependent, ended in pairs[first : first + BATCH]
+            ]
+            await self._ledger.execute_many(commands)

@@ -1,0 +1,263 @@
+"""What can be asked of the hub. Every answer is read from the record, but for who is connected.
+
+A page of Tasks costs the same few reads however many it has: their Attempts, Leases and questions are read together,
+and recipients and nodes once. The answer to a submit explains itself with recipients as they were a moment ago
+(`FLEET_MS`), so that a burst of submits does not read a thousand recipients for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import final
+
+from msgspec import Struct
+
+from tenure.core.attempt import Attempt
+from tenure.core.attention import Attention, AttentionKind
+from tenure.core.delivery import Delivery
+from tenure.core.ids import AttemptId, NodeId, TaskId, attempt_id
+from tenure.core.recipient import Node, Recipient, recipient_routes
+from tenure.core.task import Task
+from tenure.core.why import Reason, WhyFacts, why
+from tenure.errors import InvalidError, NotFoundError
+from tenure.hub import views
+from tenure.hub.service import Hub
+from tenure.ledger.port import PAGE, TaskFilter, TaskHistory
+from tenure.wire import api
+from tenure.wire.codec import instant
+from tenure.wire.legs import CONTRACT_VERSION
+
+FLEET_MS = 1_000
+HUB_STREAM = "hub"
+
+
+class Fleet(Struct, frozen=True):
+    """Every recipient, by the routes that it serves, and every node."""
+
+    by_route: dict[str, tuple[Recipient, ...]]
+    nodes: dict[NodeId, Node]
+    online: frozenset[NodeId]
+    read_at_ms: int
+
+
+@final
+class Queries:
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._ledger = hub.ledger
+        self._recent: Fleet | None = None
+
+    # -- Tasks
+
+    async def task(self, task_id: str) -> api.TaskBody:
+        """One Task.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        task = await self._find_task(task_id)
+        return views.task_body(task, (await self.reasons([task], await self._fleet()))[0])
+
+    async def submitted(self, task_id: TaskId, *, replayed: bool) -> api.TaskBody:
+        """A Task that has just been submitted, explained with recipients as they were a moment ago."""
+        task = await self._find_task(task_id)
+        (reason,) = await self.reasons([task], await self._fleet(FLEET_MS))
+        return views.task_body(task, reason, replayed=replayed)
+
+    async def why(self, task_id: str) -> api.Reason:
+        """Why a Task is where it is.
+
+        Raises:
+            NotFoundError: there is no such Task.
+        """
+        task = await self._find_task(task_id)
+        return views.reason_body((await self.reasons([task], await self._fleet()))[0])
+
+    async def tasks(self, where: TaskFilter, cursor: str | None, limit: int) -> api.TaskPage:
+        """A page of Tasks, newest first."""
+        page = await self._ledger.tasks(where, cursor, limit)
+        reasons = await self.reasons(page.tasks, await self._fleet()) if page.tasks else []
+        bodies = (views.task_body(task, reason) for task, reason in zip(page.tasks, reasons, strict=True))
+        return api.TaskPage(tasks=tuple(bodies), next_cursor=page.next_cursor)
+
+    async def attempts(self, task_id: str) -> api.AttemptPage:
+        """Every Attempt of a Task.
+
+        Raises:
+            NotFoundError: there is no such Task.
+        """
+        history = await self.history(task_id)
+        return api.AttemptPage(attempts=views.attempt_bodies(history))
+
+    async def history(self, task_id: str) -> TaskHistory:
+        """All that the record has about one Task.
+
+        Raises:
+            NotFoundError: there is no such Task.
+        """
+        history = await self._ledger.history(TaskId(task_id))
+        if history is None:
+            raise NotFoundError(f"there is no Task {task_id[:80]}.", task_id=task_id[:80])
+        return history
+
+    async def reasons(self, tasks: Sequence[Task], fleet: Fleet) -> list[Reason]:
+        """Why each of these Tasks is where it is, in their order."""
+        newest = await self._ledger.find_many(
+            Attempt, [attempt_id(one.task_id, one.attempts) for one in tasks]
+        )
+        leases = [one.lease for one in tasks if one.lease is not None]
+        held = await self._ledger.find_many(Delivery, leases) if leases else {}
+        questions = await self._questions_about(tasks)
+        now_ms = self._hub.clock.wall_ms()
+        return [
+            why(
+                WhyFacts(
+                    task=task,
+                    attempt=newest[attempt_id(task.task_id, task.attempts)],
+                    delivery=held.get(task.lease) if task.lease else None,
+                    recipients=fleet.by_route.get(task.spec.route, ()),
+                    nodes=fleet.nodes,
+                    online=fleet.online,
+                    attention=questions.get(task.task_id, ()),
+                ),
+                now_ms,
+            )
+            for task in tasks
+        ]
+
+    async def _questions_about(self, tasks: Sequence[Task]) -> dict[TaskId, tuple[Attention, ...]]:
+        found: dict[TaskId, tuple[Attention, ...]] = {}
+        # Before its first grant nothing about a Task can be in question.
+        granted = [one.task_id for one in tasks if one.fence]
+        if granted:
+            for item in await self._ledger.attention_about(granted):
+                task_id = TaskId(item.subject.partition("/")[0])
+                found[task_id] = (*found.get(task_id, ()), item)
+        return found
+
+    async def _find_task(self, task_id: str) -> Task:
+        task = await self._ledger.find(Task, task_id)
+        if task is None:
+            raise NotFoundError(f"there is no Task {task_id[:80]}.", task_id=task_id[:80])
+        return task
+
+    async def _fleet(self, age_ms: int = 0) -> Fleet:
+        now_ms = self._hub.clock.wall_ms()
+        recent = self._recent
+        if recent is not None and 0 <= now_ms - recent.read_at_ms < age_ms:
+            return recent
+        by_route: dict[str, list[Recipient]] = {}
+        for recipient in await self._ledger.recipients():
+            for route in recipient_routes(recipient):
+                by_route.setdefault(route, []).append(recipient)
+        self._recent = Fleet(
+            by_route={route: tuple(found) for route, found in by_route.items()},
+            nodes={one.node_id: one for one in await self._ledger.nodes()},
+            online=self._hub.presence.online(),
+            read_at_ms=now_ms,
+        )
+        return self._recent
+
+    # -- events
+
+    async def events(self, stream: str | None, after: int, limit: int) -> api.EventPage:
+        """A page of a Task's events after a version, or (`stream` None) of all events after a `seq`.
+
+        Raises:
+            NotFoundError: there is no such Task.
+        """
+        if stream is None:
+            found = await self._ledger.events(after, limit)
+            following = found[-1].seq if found else after
+        else:
+            await self._find_task(stream)
+            found = await self._ledger.stream(stream, after, limit)
+            following = found[-1].version if found else after
+        return api.EventPage(events=tuple(map(views.event_body, found)), next_after=following)
+
+    async def check_task(self, task_id: str) -> None:
+        """Is there such a Task?
+
+        Raises:
+            NotFoundError: there is not.
+        """
+        await self._find_task(task_id)
+
+    # -- recipients, nodes, questions, tokens
+
+    async def recipients(self, after: str | None, limit: int) -> tuple[api.RecipientBody, ...]:
+        """Recipients in the order of their addresses."""
+        nodes = {one.node_id: one for one in await self._ledger.nodes()}
+        online = self._hub.presence.online()
+        found = sorted(await self._ledger.recipients(), key=lambda one: one.address)
+        page = [one for one in found if after is None or one.address > after][:limit]
+        return tuple(
+            views.recipient_body(one, nodes.get(one.node_id), is_online=one.node_id in online) for one in page
+        )
+
+    async def nodes(self, after: str | None, limit: int) -> tuple[api.NodeBody, ...]:
+        """Nodes in the order of their ids, which is that of their enrolment."""
+        found = sorted(await self._ledger.nodes(), key=lambda one: one.node_id)
+        page = [one for one in found if after is None or one.node_id > after][:limit]
+        return tuple(views.node_body(one, self._hub.presence.last_seen_at_ms(one.node_id)) for one in page)
+
+    async def attention(self, *, open_only: bool, limit: int) -> tuple[api.AttentionBody, ...]:
+        """Questions to people, each with what can be answered."""
+        items = await self._ledger.attention(open_only, limit)
+        answers = await self._answers(items)
+        return tuple(views.attention_body(one, answers.get(one.item_id, {})) for one in items)
+
+    async def _answers(self, items: Iterable[Attention]) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        unknown = [one for one in items if one.open and one.kind is AttentionKind.UNKNOWN]
+        attempts = await self._ledger.find_many(Attempt, [one.subject for one in unknown])
+        tasks = await self._ledger.find_many(Task, [one.task_id for one in attempts.values()])
+        for item in unknown:
+            attempt = attempts[item.subject]
+            late = await self._ledger.late(AttemptId(item.subject))
+            found[item.item_id] = views.unknown_answers(tasks[attempt.task_id], attempt, late)
+        for item in items:
+            if item.open and item.kind in views.ANSWERS_BY_KIND:
+                found[item.item_id] = views.ANSWERS_BY_KIND[item.kind]
+        return found
+
+    async def node_named(self, name: str) -> Node:
+        """The node of this name; of several the one that is not forgotten, else the latest.
+
+        Raises:
+            NotFoundError: no node ever had it.
+        """
+        live = await self._ledger.node_named(name)
+        if live is not None:
+            return live
+        gone = [one for one in await self._ledger.nodes() if one.name == name]
+        if not gone:
+            raise NotFoundError(f"there is no node named {name[:80]}; see `tenure nodes`.", name=name[:80])
+        return max(gone, key=lambda one: one.node_id)
+
+    async def tokens(self, after: str | None, limit: int) -> tuple[api.TokenBody, ...]:
+        """Tokens in the order of their ids, without their secrets."""
+        found = sorted(await self._ledger.credentials(), key=lambda one: one.credential_id)
+        page = [one for one in found if after is None or one.credential_id > after][:limit]
+        return tuple(map(views.token_body, page))
+
+    def health(self) -> api.HealthBody:
+        """This hub's version and incarnation."""
+        identity = self._hub.identity
+        return api.HealthBody(
+            ok=True,
+            version=identity.version,
+            incarnation=identity.incarnation,
+            contract=CONTRACT_VERSION,
+            started_at=instant(self._hub.started_at_ms),
+        )
+
+
+def check_page(limit: int) -> int:
+    """The size of a page, if it may be asked for.
+
+    Raises:
+        InvalidError: it is out of range.
+    """
+    if not 1 <= limit <= PAGE:
+        raise InvalidError(f"limit is {limit}; a page has 1 to {PAGE}.", field="limit")
+    return limit

@@ -1,0 +1,193 @@
+"""The hub: its parts, its start and its end.
+
+One rule runs through all of it: load, decide, commit, act. The ledger loads, lets `core` decide and commits; what
+acts on a commit (waking nodes, ending streams, forgetting tokens, sleeping shorter) hears of it from the ledger,
+before the reply of that commit leaves. So whoever got an answer finds everything else as if it had known before.
+
+A crash loses nothing that is here: connections, waiting nodes, who was heard when. What must survive is in the
+ledger, and the loops begin by asking it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, final
+
+from msgspec import Struct
+
+from tenure import errors as er
+from tenure.core.access import Role
+from tenure.core.canonical import text_digest
+from tenure.core.clock import Clock, IdSource
+from tenure.core.commands import Command, IssueCredential, Refusal, StartHub
+from tenure.core.delivery import Terms
+from tenure.core.ids import DeliveryId, IncarnationId, NodeId
+from tenure.hub.access import Access, Principal, superseded
+from tenure.hub.alarm import Alarm
+from tenure.hub.feed import Feed
+from tenure.hub.loops.clock import ClockLoop
+from tenure.hub.loops.due import DueLoop
+from tenure.hub.loops.ready import ReadyLoop
+from tenure.hub.loops.release import ReleaseLoop
+from tenure.hub.presence import Presence
+from tenure.hub.waiting import WaitingRoom
+from tenure.ledger.port import Committed, Ledger
+
+LEASE_TOKEN_PREFIX = "tnr_l_"  # noqa: S105 - how lease tokens begin, not a secret
+READY_WITHIN_S = 2.0
+
+_ERRORS = er.all_errors()
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """Who this hub is: this start's incarnation, its version, and the secret that lease tokens are made of (kept
+    with the record: a restart must make the same ones)."""
+
+    incarnation: IncarnationId
+    version: str
+    secret: bytes
+
+
+@final
+class Hub:
+    """Everything is handed in; it owns neither threads nor sockets, files nor clocks."""
+
+    def __init__(self, ledger: Ledger, clock: Clock, ids: IdSource, terms: Terms, identity: Identity) -> None:
+        self.ledger = ledger
+        self.clock = clock
+        self.ids = ids
+        self.terms = terms
+        self.identity = identity
+        self.started_at_ms = clock.wall_ms()
+        self.access = Access(ledger)
+        self.presence = Presence(clock)
+        self.feed = Feed(ledger)
+        self.stopping = asyncio.Event()
+        age = Alarm(clock)
+        self.room = WaitingRoom(age)
+        self._due = DueLoop(ledger, clock)
+        self._release = ReleaseLoop(ledger)
+        self._ready = ReadyLoop(ledger, clock, self.room, age)
+        self._clock_loop = ClockLoop(ledger, clock, self._clock_jumped)
+        self._alarms = (self._due.alarm, age)
+        self._loops: list[asyncio.Task[None]] = []
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Start, keep the loops going for the time of the context, then let go of everything that waits.
+
+        Raises:
+            UnavailableError: the ledger cannot record the start.
+            OutcomeUnknownError: it cannot be told whether it did; start again.
+        """
+        forget = self.ledger.subscribe(self.heard)
+        try:
+            await self.ledger.execute(StartHub(self.identity.incarnation, self.identity.version))
+            runs = (self._due.run, self._release.run, self._ready.run, self._clock_loop.run)
+            self._loops = [asyncio.ensure_future(run()) for run in runs]
+            yield
+        finally:
+            self.let_go()
+            for loop in self._loops:
+                loop.cancel()
+            await asyncio.gather(*self._loops, return_exceptions=True)
+            forget()
+
+    def let_go(self) -> None:
+        """End everything that is held open, long polls and live streams. More than once is no harm."""
+        self.stopping.set()
+        self.room.close()
+        self.feed.close()
+
+    def heard(self, committed: Committed) -> None:
+        """What a commit means for everybody who waits or remembers."""
+        self.access.heard(committed)
+        self.room.heard(committed)
+        self._due.heard(committed)
+        self._release.heard(committed)
+        self.feed.heard(committed)
+
+    async def execute(self, command: Command) -> Any:
+        """Commit a command; the reply is of the command's own kind.
+
+        Raises:
+            TenureError: the refusal, as the error that its code names; or why the ledger could not commit.
+        """
+        return accepted(await self.ledger.execute(command))
+
+    async def check(self) -> None:
+        """Does everything run that must?
+
+        Raises:
+            UnavailableError: the store does not answer, or a loop has ended.
+        """
+        ended = [loop for loop in self._loops if loop.done()]
+        if not self._loops or ended or self.stopping.is_set():
+            raise er.UnavailableError("the hub is starting or stopping, or one of its loops has ended")
+        try:
+            await asyncio.wait_for(self.ledger.next_due_ms(), READY_WITHIN_S)
+        except TimeoutError as error:
+            raise er.UnavailableError(f"the store gave no answer within {READY_WITHIN_S:g} s") from error
+
+    async def admit(self, name: str, role: Role, token: str) -> None:
+        """Make a token known that somebody else has made and keeps (the local one of `tenure up`). Idempotent by
+        the token.
+
+        Raises:
+            UnauthenticatedError: the token was revoked.
+            TenureError: the name is none, or the ledger could not commit.
+        """
+        digest = text_digest(token)
+        known = await self.ledger.credential_by_digest(digest)
+        if known is None:
+            await self.execute(IssueCredential(self.ids.new_id("c"), name, role, digest, "tenure"))
+        elif known.revoked_at_ms is not None:
+            raise er.UnauthenticatedError(
+                f"the token of {known.name} was revoked by {known.revoked_by}; remove its file to get a new one."
+            )
+
+    def speaker(self, who: Principal, incarnation: str) -> NodeId:
+        """The node that speaks, if this start of it is the live one. It counts as heard.
+
+        Raises:
+            ForbiddenError: it is no node.
+            SupersededError: a newer start of it has taken over.
+        """
+        if who.node_id is None:
+            raise er.ForbiddenError(
+                f"only a node may say this; the token of {who.name} has the role {who.role}."
+            )
+        self.presence.heard(who.node_id)
+        if who.incarnation != incarnation:
+            error = superseded(who.incarnation)
+            raise error
+        return who.node_id
+
+    def lease_token(self, delivery_id: DeliveryId) -> str:
+        """The secret of one Delivery. It can be made again, so a repeated claim gets the same one."""
+        mac = hmac.new(self.identity.secret, delivery_id.encode(), hashlib.sha256)
+        return LEASE_TOKEN_PREFIX + mac.hexdigest()
+
+    def _clock_jumped(self) -> None:
+        for alarm in self._alarms:
+            alarm.ring()
+
+
+def accepted(reply: Any) -> Any:
+    """The reply, unless it is a no.
+
+    Raises:
+        TenureError: the refusal, as the error that its code names.
+    """
+    if isinstance(reply, Refusal):
+        error = error_of(reply)
+        raise error
+    return reply
+
+
+def error_of(refusal: Refusal) -> er.TenureError:
+    """The error that a refusal's code names."""
+    return _ERRORS.get(refusal.code, er.TenureError)(refusal.message, **refusal.facts)

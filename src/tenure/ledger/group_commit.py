@@ -1,0 +1,235 @@
+"""Requests that arrive together share one commit.
+
+A commit costs about the same for one command as for a hundred, so commands wait for each other, but never for
+time: a batch is closed as soon as the event loop has turned a few times without bringing a new command. Work
+that is already in the sockets is taken along; a client alone waits for a few empty turns, which is
+microseconds. What arrives while a commit is under way makes up the next batch.
+
+`now` is read after the last command of a batch has arrived, so that no command is judged by an instant before
+it was sent (protocol review, hole 18). Replies leave after the commit, in one turn of the loop.
+
+An entry (one `execute_many`) is never cut: it is committed in one batch, even if that makes the batch larger
+than the bound. A caller that is gone before its batch was closed is dropped from it: nothing of it happens.
+Once its batch is closed its command takes effect, whether or not somebody still waits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from types import coroutine
+from typing import TYPE_CHECKING, Protocol
+
+from tenure.core.commands import Command, Refusal, Reply
+from tenure.core.delivery import Now
+from tenure.errors import OutcomeUnknownError, OverloadedError, TenureError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from tenure.core.clock import Clock
+    from tenure.core.ids import IncarnationId
+    from tenure.ledger.port import Committed, Listener, Run
+
+MAX_BATCH = 500
+"""Commands of one commit: what others may have to wait for, and what a crash can interrupt."""
+MAX_QUEUE = 10_000
+"""Commands that may wait; beyond, callers are told at once (`overloaded`)."""
+GATHER_NS = 2_000_000
+"""A batch is closed after this long even if commands keep arriving."""
+QUIET_TURNS = 3
+"""Turns of the loop without a new command that close a batch. A request needs up to three from its socket to
+here (bytes read, task started, body complete)."""
+
+log = logging.getLogger(__name__)
+
+Outcome = Reply | TenureError
+
+
+class Ran:
+    """What became of a batch: an outcome for each command, in order, and its commits as their subscribers
+    see them (made only if somebody listens)."""
+
+    __slots__ = ("committed", "outcomes")
+
+    def __init__(self, outcomes: list[Outcome], committed: Callable[[], list[Committed]]) -> None:
+        self.outcomes = outcomes
+        self.committed = committed
+
+
+class Engine(Protocol):
+    """Keeps the record. Called by one caller at a time, wherever the executor runs it."""
+
+    def run(self, commands: Sequence[Command], now: Now) -> Ran:
+        """Decide and commit. All or nothing for the storage, each for itself for the rules.
+
+        Raises:
+            UnavailableError: nothing of any command was committed.
+            OutcomeUnknownError: it cannot be told whether they were.
+        """
+        ...
+
+
+class _Entry:
+    __slots__ = ("commands", "future")
+
+    def __init__(self, commands: Sequence[Command], future: asyncio.Future[list[Outcome]]) -> None:
+        self.commands = commands
+        self.future = future
+
+
+class GroupCommit:
+    """Collects commands on the event loop and runs them through an engine, batch by batch.
+
+    `run` executes the engine's blocking work; `hub` is the incarnation in whose name instants are read."""
+
+    def __init__(
+        self, engine: Engine, run: Run, clock: Clock, hub: IncarnationId, *, max_queue: int = MAX_QUEUE
+    ) -> None:
+        self._engine = engine
+        self._run = run
+        self._clock = clock
+        self._hub = hub
+        self._awake_from_ns = clock.awake_ns()
+        self._max_queue = max_queue
+        self._entries: deque[_Entry] = deque()
+        self._waiting = 0
+        self._arrivals = 0
+        self._driver: asyncio.Task[None] | None = None
+        self._closed = False
+        self._listeners: list[Listener] = []
+
+    async def execute(self, command: Command) -> Reply:
+        (outcome,) = await self._enqueue((command,))
+        if isinstance(outcome, TenureError):
+            raise outcome
+        return outcome
+
+    async def execute_many(self, commands: Sequence[Command]) -> list[Reply]:
+        if not commands:
+            return []
+        outcomes = await self._enqueue(tuple(commands))
+        return [
+            Refusal(one.code, one.message, one.facts) if isinstance(one, TenureError) else one
+            for one in outcomes
+        ]
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        self._listeners.append(listener)
+
+        def end() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return end
+
+    async def drain(self) -> None:
+        """Refuse what comes from now on and finish what was taken."""
+        self._closed = True
+        while self._driver is not None:
+            await asyncio.wait([self._driver])
+
+    def now(self) -> Now:
+        """The instant of a commit, for this hub incarnation."""
+        awake_ms = (self._clock.awake_ns() - self._awake_from_ns) // 1_000_000
+        return Now(wall_ms=self._clock.wall_ms(), awake_ms=awake_ms, hub=self._hub)
+
+    def _enqueue(self, commands: Sequence[Command]) -> asyncio.Future[list[Outcome]]:
+        if self._closed:
+            raise UnavailableError("the record is being closed; nothing was taken.")
+        # An entry alone may be longer than the queue, else it could never be taken.
+        if self._waiting and self._waiting + len(commands) > self._max_queue:
+            raise OverloadedError(
+                f"{self._waiting} commands wait for their commit already, at most {self._max_queue} may. "
+                "Nothing was taken; wait a little and send it again.",
+                waiting=self._waiting,
+                limit=self._max_queue,
+            )
+        loop = asyncio.get_running_loop()
+        entry = _Entry(commands, loop.create_future())
+        self._entries.append(entry)
+        self._waiting += len(commands)
+        self._arrivals += 1
+        if self._driver is None:
+            self._driver = loop.create_task(self._drive())
+        return entry.future
+
+    async def _drive(self) -> None:
+        try:
+            while self._entries:
+                await self._gather()
+                batch = self._take()
+                if batch:
+                    await self._commit(batch)
+        finally:
+            self._driver = None
+
+    async def _gather(self) -> None:
+        """Wait until the loop has nothing more to bring, or the batch is full, or time is up."""
+        until_ns = self._clock.awake_ns() + GATHER_NS
+        seen, quiet = self._arrivals, 0
+        while quiet < QUIET_TURNS and self._waiting < MAX_BATCH and self._clock.awake_ns() < until_ns:
+            await _turn()
+            quiet = quiet + 1 if self._arrivals == seen else 0
+            seen = self._arrivals
+
+    def _take(self) -> list[_Entry]:
+        batch: list[_Entry] = []
+        size = 0
+        while self._entries and (not batch or size + len(self._entries[0].commands) <= MAX_BATCH):
+            entry = self._entries.popleft()
+            self._waiting -= len(entry.commands)
+            if not entry.future.done():
+                batch.append(entry)
+                size += len(entry.commands)
+        return batch
+
+    async def _commit(self, batch: list[_Entry]) -> None:
+        commands = [command for entry in batch for command in entry.commands]
+        now = self.now()
+        try:
+            ran = await self._run(lambda: self._engine.run(commands, now))
+        except TenureError as error:
+            _fail(batch, error)
+        except Exception as error:
+            log.exception("a commit ended in an error that is not one of ours")
+            _fail(batch, OutcomeUnknownError(f"the commit ended in {error!r}; whether it happened is not known."))
+        except BaseException:
+            _fail(batch, OutcomeUnknownError("the commit was interrupted; whether it happened is not known."))
+            raise
+        else:
+            self._tell(ran)
+            _answer(batch, ran.outcomes)
+
+    def _tell(self, ran: Ran) -> None:
+        if not self._listeners:
+            return
+        for committed in ran.committed():
+            for listener in tuple(self._listeners):
+                try:
+                    listener(committed)
+                except Exception:
+                    log.exception("a subscriber failed at commit %s", committed.commit_no)
+
+
+def _answer(batch: list[_Entry], outcomes: list[Outcome]) -> None:
+    start = 0
+    for entry in batch:
+        end = start + len(entry.commands)
+        if not entry.future.done():
+            entry.future.set_result(outcomes[start:end])
+        start = end
+
+
+def _fail(batch: list[_Entry], error: TenureError) -> None:
+    for entry in batch:
+        if not entry.future.done():
+            # One exception for each waiter: a shared one would collect all their tracebacks.
+            entry.future.set_exception(type(error)(error.message, **error.facts))
+
+
+@coroutine
+def _turn() -> Generator[None, None, None]:
+    """Let the event loop turn once."""
+    yield

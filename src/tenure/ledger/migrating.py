@@ -1,0 +1,88 @@
+"""Brings a database to the schema that this version speaks, before anything else touches it.
+
+A database that is there already is only read to find its version. One of a later version is left as it is. An
+older one, or an empty file, goes through Alembic in one transaction: after a crash half-way the database is as
+it was. Alembic and SQLAlchemy are loaded only then; an ordinary start costs one read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tenure.errors import DataFolderTooNewError, StorageFailedError
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+
+REVISIONS = ("0001",)
+"""Every revision of this version, oldest first. `PRAGMA user_version` counts them too, so that a database can
+be told to be newer although its revision's name says nothing."""
+
+
+def bring_up_to_date(open_connection: Callable[[], sqlite3.Connection]) -> None:
+    """Create or upgrade the schema if need be.
+
+    Raises:
+        DataFolderTooNewError: a later version wrote it. Nothing was touched.
+        StorageFailedError: it is the database of another program. Nothing was touched.
+        sqlite3.Error: the engine refused; the upgrade was taken back.
+    """
+    connection = open_connection()
+    try:
+        stored = _stored_revision(connection)
+    finally:
+        connection.close()
+    if stored != REVISIONS[-1]:
+        _upgrade(open_connection())
+
+
+def _stored_revision(connection: sqlite3.Connection) -> str | None:
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables:
+        return None
+    if "alembic_version" not in tables:
+        raise StorageFailedError(
+            f"the database is not a record of Tenure: it has the tables {', '.join(sorted(tables)[:5])}. "
+            "Point the data folder elsewhere.",
+            tables=sorted(tables),
+        )
+    row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    (counted,) = connection.execute("PRAGMA user_version").fetchone()
+    stored = row[0] if row else None
+    if counted > len(REVISIONS) or stored not in REVISIONS:
+        raise DataFolderTooNewError(
+            f"the record has schema revision {stored} ({counted}); this version knows up to {REVISIONS[-1]} "
+            f"({len(REVISIONS)}). A newer Tenure wrote it: use that one. Nothing was changed.",
+            revision=stored,
+            known=REVISIONS[-1],
+        )
+    return stored
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from sqlalchemy import Connection, create_engine, event
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.pool import StaticPool
+
+    # The driver leaves transactions to us, and we begin one for the whole upgrade, schema changes included.
+    connection.isolation_level = None
+    engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
+
+    def begin(sql: Connection) -> None:
+        sql.exec_driver_sql("BEGIN IMMEDIATE")
+
+    event.listen(engine, "begin", begin)
+    config = Config()
+    folder = Path(__file__).parent / "migrations"
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    try:
+        with engine.begin() as sql:
+            config.attributes["connection"] = sql
+            command.upgrade(config, "head")
+    except DBAPIError as error:
+        raise (error.orig or error) from error
+    finally:
+        engine.dispose()

@@ -1,0 +1,298 @@
+"""The first schema.
+
+Frozen: it says what a database of revision 0001 looks like, whatever `schema` says today. That all revisions
+together lead to `schema` is tested."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+_number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def upgrade() -> None:
+    _entities()
+    _record()
+    _indexes()
+    if op.get_bind().dialect.name == "sqlite":
+        for trigger in TRIGGERS:
+            op.execute(trigger)
+        op.execute("PRAGMA user_version = 1")
+
+
+def _table(name: str, key: str, columns: str, checks: dict[str, tuple[str | int, ...]]) -> None:
+    """`columns`: names; `#` after a name is a number, `?` may be NULL."""
+    op.create_table(
+        name,
+        *(_column(text, key) for text in columns.split()),
+        *(
+            sa.CheckConstraint(f"{column} IN ({', '.join(map(repr, values))})", name=f"{name}_{column}")
+            for column, values in checks.items()
+        ),
+        sqlite_strict=True,
+    )
+
+
+def _column(text: str, key: str) -> sa.Column[Any]:
+    name = text.rstrip("#?")
+    kind = _number if "#" in text else sa.Text()
+    return sa.Column(name, kind, primary_key=name == key, nullable="?" in text, autoincrement=False)
+
+
+_BOOLEAN = (0, 1)
+
+
+def _entities() -> None:
+    _table(
+        "tasks",
+        "task_id",
+        """
+        task_id spec spec_digest state fence# lease? attempts# voided_offers# queue_key?
+        ready_at_ms# waits_for failed_dependencies lineage cancel_step? cancel_because?
+        cancel_at_ms#? submitted_by idempotency_key submitted_at_ms# ended_at_ms#? end_reason?
+        """,
+        {
+            "state": (
+                "submitted",
+                "working",
+                "input_required",
+                "completed",
+                "failed",
+                "canceled",
+                "rejected",
+            ),
+            "cancel_step": (
+                "requested",
+                "signaled",
+                "acknowledged",
+                "unacknowledged",
+                "reconciled",
+                "terminated",
+            ),
+        },
+    )
+    _table(
+        "attempts",
+        "attempt_id",
+        """
+        attempt_id task_id number# spec spec_digest state harness? model? last_delivery?
+        created_at_ms# started_at_ms#? ended_at_ms#? verdict? outcome? answer? answer_because?
+        answer_by? answer_at_ms#?
+        """,
+        {
+            "state": ("pending", "leased", "delivered", "suspect", "ended"),
+            "verdict": ("completed", "failed", "timed_out", "canceled", "asked", "unknown"),
+            "answer": ("rerun", "accept", "retire", "investigate"),
+        },
+    )
+    _table(
+        "deliveries",
+        "delivery_id",
+        """
+        delivery_id attempt_id task_id number# recipient node_id claim_id granted_to
+        acknowledged_by? state fence# token_digest receipt_digest? report_digest? slot#
+        due_at_ms#? term cancel_term? counter# progress progress_at_ms# usage claimed_at_ms#
+        acknowledged_at_ms#? renewed_at_ms#? suspect_at_ms#? ended_at_ms#? revoked_at_ms#?
+        end_reason? denied# late_count#
+        """,
+        {
+            "state": ("claimed", "delivered", "reported", "void"),
+            "slot": _BOOLEAN,
+            "denied": _BOOLEAN,
+        },
+    )
+    _table(
+        "recipients",
+        "address",
+        """
+        address node_id name harness model? pools capacity# isolation config_digest slots_used#
+        blocks declared# declared_at_ms#
+        """,
+        {
+            "declared": _BOOLEAN,
+        },
+    )
+    _table(
+        "nodes",
+        "node_id",
+        """
+        node_id name credential_digest incarnation superseded boots contract# compatible#
+        quarantined# revoked# snapshot_sequence# platform version recipients enrolled_at_ms#
+        started_at_ms#
+        """,
+        {
+            "compatible": _BOOLEAN,
+            "quarantined": _BOOLEAN,
+            "revoked": _BOOLEAN,
+        },
+    )
+    _table(
+        "attention",
+        "item_id",
+        """
+        item_id kind subject version# open# summary facts opened_at_ms# closed_at_ms#?
+        closed_because?
+        """,
+        {
+            "kind": (
+                "unknown",
+                "asked",
+                "late_evidence",
+                "offers_voided",
+                "stalled",
+                "clock_stepped",
+                "node_quarantined",
+                "node_incompatible",
+                "unknown_delivery",
+            ),
+            "open": _BOOLEAN,
+        },
+    )
+    _table(
+        "late",
+        "late_id",
+        """
+        late_id delivery_id attempt_id task_id kind claimed_fence# current_fence# incarnation
+        outcome? heard_at_ms#
+        """,
+        {
+            "kind": ("acknowledge", "renew", "report"),
+        },
+    )
+    _table(
+        "credentials",
+        "credential_id",
+        """
+        credential_id name role token_digest issued_at_ms# issued_by revoked_at_ms#? revoked_by?
+        """,
+        {
+            "role": ("viewer", "submitter", "operator", "node", "join"),
+        },
+    )
+    _table(
+        "hub",
+        "hub_id",
+        """
+        hub_id incarnation starts# version started_at_ms#
+        """,
+        {},
+    )
+
+
+def _record() -> None:
+    op.create_table(
+        "events",
+        *(
+            _column(text, "seq")
+            for text in ["seq#", "commit_no#", "stream", "version#", "at_ms#", "kind", "body", "hash"]
+        ),
+        sa.UniqueConstraint("stream", "version", name="events_of_stream"),
+        sqlite_strict=True,
+    )
+    _table("commits", "commit_no", "commit_no# first_seq# last_seq# wall_ms# awake_ms# hub hash", {})
+    op.create_table(
+        "facets",
+        *(sa.Column(name, sa.Text(), nullable=False) for name in ("facet", "value", "task_id")),
+        sa.PrimaryKeyConstraint("facet", "value", "task_id"),
+        sqlite_with_rowid=False,
+        sqlite_strict=True,
+    )
+
+
+def _indexes() -> None:
+    _index("tasks_by_key", "tasks", "submitted_by idempotency_key", unique=True)
+    _index("tasks_by_state", "tasks", "state task_id")
+    _index("tasks_queued", "tasks", "queue_key ready_at_ms task_id", where="queue_key IS NOT NULL")
+    _index(
+        "tasks_waiting",
+        "tasks",
+        "task_id",
+        where="ended_at_ms IS NULL AND (waits_for <> '[]' OR failed_dependencies <> '[]')",
+    )
+    _index("deliveries_due", "deliveries", "due_at_ms", where="due_at_ms IS NOT NULL")
+    _index("deliveries_held", "deliveries", "node_id", where="ended_at_ms IS NULL OR slot = 1")
+    _index("deliveries_of_claim", "deliveries", "node_id claim_id")
+    _index("deliveries_of_task", "deliveries", "task_id")
+    _index("nodes_by_credential", "nodes", "credential_digest")
+    _index("nodes_by_name", "nodes", "name")
+    _index("attention_about", "attention", "subject")
+    _index("attention_open", "attention", "opened_at_ms", where="open = 1")
+    _index("late_about", "late", "attempt_id")
+    _index("credentials_by_digest", "credentials", "token_digest")
+
+
+def _index(name: str, table: str, columns: str, *, unique: bool = False, where: str | None = None) -> None:
+    condition = sa.text(where) if where else None
+    op.create_index(
+        name, table, columns.split(), unique=unique, sqlite_where=condition, postgresql_where=condition
+    )
+
+
+TRIGGERS = (
+    "CREATE TRIGGER commits_kept BEFORE DELETE ON commits "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of commits is ever deleted'); END",
+    "CREATE TRIGGER events_kept BEFORE DELETE ON events "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of events is ever deleted'); END",
+    "CREATE TRIGGER facets_kept BEFORE DELETE ON facets "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of facets is ever deleted'); END",
+    "CREATE TRIGGER tasks_kept BEFORE DELETE ON tasks "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of tasks is ever deleted'); END",
+    "CREATE TRIGGER attempts_kept BEFORE DELETE ON attempts "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of attempts is ever deleted'); END",
+    "CREATE TRIGGER deliveries_kept BEFORE DELETE ON deliveries "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of deliveries is ever deleted'); END",
+    "CREATE TRIGGER recipients_kept BEFORE DELETE ON recipients "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of recipients is ever deleted'); END",
+    "CREATE TRIGGER nodes_kept BEFORE DELETE ON nodes "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of nodes is ever deleted'); END",
+    "CREATE TRIGGER attention_kept BEFORE DELETE ON attention "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of attention is ever deleted'); END",
+    "CREATE TRIGGER late_kept BEFORE DELETE ON late "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of late is ever deleted'); END",
+    "CREATE TRIGGER credentials_kept BEFORE DELETE ON credentials "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of credentials is ever deleted'); END",
+    "CREATE TRIGGER hub_kept BEFORE DELETE ON hub "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of hub is ever deleted'); END",
+    "CREATE TRIGGER commits_fixed BEFORE UPDATE ON commits "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of commits ever changes'); END",
+    "CREATE TRIGGER events_fixed BEFORE UPDATE ON events "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of events ever changes'); END",
+    "CREATE TRIGGER facets_fixed BEFORE UPDATE ON facets "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of facets ever changes'); END",
+    "CREATE TRIGGER tasks_fixed BEFORE UPDATE OF task_id, spec, spec_digest, lineage, submitted_by, idempotency_key, submitted_at_ms ON tasks "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of tasks never changes'); END",
+    "CREATE TRIGGER attempts_fixed BEFORE UPDATE OF attempt_id, task_id, number, spec, spec_digest, created_at_ms ON attempts "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of attempts never changes'); END",
+    "CREATE TRIGGER deliveries_fixed BEFORE UPDATE OF delivery_id, attempt_id, task_id, number, recipient, node_id, claim_id, granted_to, fence, token_digest, claimed_at_ms ON deliveries "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of deliveries never changes'); END",
+    "CREATE TRIGGER recipients_fixed BEFORE UPDATE OF address, name ON recipients "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of recipients never changes'); END",
+    "CREATE TRIGGER nodes_fixed BEFORE UPDATE OF node_id, name, credential_digest, enrolled_at_ms ON nodes "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of nodes never changes'); END",
+    "CREATE TRIGGER attention_fixed BEFORE UPDATE OF item_id, kind, subject ON attention "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of attention never changes'); END",
+    "CREATE TRIGGER late_fixed BEFORE UPDATE OF late_id, delivery_id, attempt_id, task_id, kind, claimed_fence, current_fence, incarnation, outcome, heard_at_ms ON late "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of late never changes'); END",
+    "CREATE TRIGGER credentials_fixed BEFORE UPDATE OF credential_id, name, role, token_digest, issued_at_ms, issued_by ON credentials "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of credentials never changes'); END",
+    "CREATE TRIGGER hub_fixed BEFORE UPDATE OF hub_id ON hub "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of hub never changes'); END",
+    "CREATE TRIGGER commits_appended BEFORE INSERT ON commits WHEN NEW.commit_no <= (SELECT max(commit_no) FROM commits) "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: commits are only ever appended'); END",
+    "CREATE TRIGGER events_appended BEFORE INSERT ON events WHEN NEW.seq <= (SELECT max(seq) FROM events) "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: events are only ever appended'); END",
+    "CREATE TRIGGER tasks_end_once BEFORE UPDATE ON tasks WHEN OLD.state IN ('canceled', 'completed', 'failed', 'rejected') "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: a Task that has ended never changes'); END",
+    "CREATE TRIGGER attempts_end_once BEFORE UPDATE ON attempts WHEN OLD.state = 'ended' AND (NEW.state IS NOT OLD.state OR NEW.harness IS NOT OLD.harness OR NEW.model IS NOT OLD.model OR NEW.last_delivery IS NOT OLD.last_delivery OR NEW.started_at_ms IS NOT OLD.started_at_ms OR NEW.ended_at_ms IS NOT OLD.ended_at_ms OR NEW.verdict IS NOT OLD.verdict OR NEW.outcome IS NOT OLD.outcome OR (OLD.answer IN ('accept', 'rerun', 'retire') AND (NEW.answer IS NOT OLD.answer OR NEW.answer_because IS NOT OLD.answer_because OR NEW.answer_by IS NOT OLD.answer_by OR NEW.answer_at_ms IS NOT OLD.answer_at_ms))) "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: an Attempt that has ended never changes'); END",
+    "CREATE TRIGGER attempts_freeze BEFORE UPDATE OF harness, model ON attempts WHEN (OLD.harness IS NOT NULL AND NEW.harness IS NOT OLD.harness) OR (OLD.model IS NOT NULL AND NEW.model IS NOT OLD.model) "
+    "BEGIN SELECT RAISE(ABORT, 'frozen: harness and model of an Attempt are frozen once they are set'); END",
+)

@@ -1,0 +1,309 @@
+"""What a batch of commands will look at, so that it can be loaded in a handful of statements.
+
+Each command has a plan: a generator that says what it wants, yields, and goes on once that is there, because
+what it wants next depends on it (a report names a Delivery, the Delivery its Task). All plans of a batch go in
+step, so the wants of a hundred commands are loaded together, kind by kind: as many rounds as the longest plan
+has steps, four at most.
+
+A plan is a guess and never a rule: what it leaves out is loaded when the decision asks, what it names too much
+costs one index probe. So it follows the usual course of a decision and need not know its exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tenure.core import commands as cm
+from tenure.core.access import HUB_ID, Credential, Hub
+from tenure.core.attempt import Attempt
+from tenure.core.attention import Attention, AttentionKind, item_id
+from tenure.core.delivery import Delivery
+from tenure.core.ids import AttemptId, address, attempt_id
+from tenure.core.late import Late, LateKind, late_id
+from tenure.core.limits import GRANTS
+from tenure.core.recipient import Node, Recipient, recipient_queues
+from tenure.core.task import Task
+from tenure.core.world import ENTITY_KINDS, Entity
+
+if TYPE_CHECKING:
+    from tenure.ledger.loaded_world import LoadedWorld
+
+Plan = Generator[None, None, None]
+
+
+class Wants:
+    """What the plans of a batch want in this round."""
+
+    def __init__(self, world: LoadedWorld) -> None:
+        self._world = world
+        self._keys: dict[type[Entity], set[str]] = {kind: set() for kind in ENTITY_KINDS}
+        self._found: dict[str, set[Any]] = {}
+        self._queues: dict[str, int] = {}
+
+    def key(self, kind: type[Entity], *keys: str | None) -> None:
+        self._keys[kind].update(key for key in keys if key is not None)
+
+    def item(self, subject: str, *kinds: AttentionKind) -> None:
+        self._keys[Attention].update(item_id(kind, subject) for kind in kinds)
+
+    def look_up(self, name: str, by: Any) -> None:
+        """`name` is one of the look-ups of `LoadedWorld`: by_key, claimed, held, named, reported."""
+        self._found.setdefault(name, set()).add(by)
+
+    def queue(self, queues: Iterable[str], units: int) -> None:
+        for queue in queues:
+            self._queues[queue] = self._queues.get(queue, 0) + units
+
+    def load(self) -> None:
+        """Load everything that is wanted now."""
+        for kind, keys in self._keys.items():
+            if keys:
+                self._world.load(kind, keys)
+                keys.clear()
+        for name, wanted in self._found.items():
+            getattr(self._world, name).expect(wanted)
+        self._found.clear()
+        if self._queues:
+            self._world.queues.expect(self._queues)
+            self._queues = {}
+
+
+def foresee(world: LoadedWorld, commands: Sequence[cm.Command]) -> None:
+    """Load what these commands will look at."""
+    wants = Wants(world)
+    plans = [_PLANS[type(command)](command, wants, world) for command in commands]
+    while plans := [plan for plan in plans if next(plan, _END) is None]:
+        wants.load()
+    wants.load()
+
+
+_END = object()
+
+
+# -- people and programs
+# -----------------------------------------------------------------------------------------------
+
+
+def _submit(command: cm.Submit, wants: Wants, world: LoadedWorld) -> Plan:
+    wants.look_up("by_key", (command.by, command.idempotency_key))
+    wants.key(Task, *command.spec.after, command.spec.continues)
+    yield
+    wants.key(Task, *world.by_key.keys((command.by, command.idempotency_key)))
+
+
+def _task(command: cm.Cancel | cm.Retry, wants: Wants, world: LoadedWorld) -> Plan:
+    wants.key(Task, command.task_id)
+    yield
+    yield from _about_task(wants, world, command.task_id)
+
+
+def _about_task(wants: Wants, world: LoadedWorld, task_id: str) -> Plan:
+    task = world.shelves[Task].peek(task_id)
+    if task is None:
+        return
+    newest = attempt_id(task.task_id, task.attempts)
+    wants.key(Attempt, newest)
+    wants.item(newest, AttentionKind.ASKED, AttentionKind.STALLED)
+    wants.item(task_id, AttentionKind.OFFERS_VOIDED)
+    if task.lease is not None:
+        wants.key(Delivery, task.lease)
+        yield
+        yield from _about_delivery(wants, world, task.lease)
+
+
+def _reconcile(command: cm.Reconcile, wants: Wants, world: LoadedWorld) -> Plan:
+    name = attempt_id(command.task_id, command.number)
+    wants.key(Task, command.task_id)
+    wants.key(Attempt, name)
+    wants.item(name, AttentionKind.UNKNOWN)
+    wants.look_up("reported", name)
+    yield
+    wants.key(Late, *world.reported.keys(name))
+    attempt = world.shelves[Attempt].peek(name)
+    if attempt is not None and attempt.last_delivery is not None:
+        wants.key(Delivery, attempt.last_delivery)
+        yield
+        yield from _about_delivery(wants, world, attempt.last_delivery)
+
+
+def _close(command: cm.CloseAttention, wants: Wants, _world: LoadedWorld) -> Plan:
+    wants.key(Attention, command.item_id)
+    yield
+
+
+def _credential(
+    command: cm.IssueCredential | cm.RevokeCredential, wants: Wants, _world: LoadedWorld
+) -> Plan:
+    wants.key(Credential, command.credential_id)
+    yield
+
+
+# -- nodes
+# -----------------------------------------------------------------------------------------------------------
+
+
+def _enroll(command: cm.Enroll, wants: Wants, world: LoadedWorld) -> Plan:
+    wants.look_up("named", command.name)
+    yield
+    wants.key(Node, *world.named.keys(command.name))
+
+
+def _start_node(command: cm.StartNode, wants: Wants, world: LoadedWorld) -> Plan:
+    wants.key(Node, command.node_id)
+    wants.item(command.node_id, AttentionKind.NODE_QUARANTINED, AttentionKind.NODE_INCOMPATIBLE)
+    yield
+    node = world.shelves[Node].peek(command.node_id)
+    if node is not None:
+        wants.key(Recipient, *node.recipients)
+        wants.key(Recipient, *(address(one.name, node.name) for one in command.recipients))
+
+
+def _release_node(command: cm.ReleaseNode, wants: Wants, _world: LoadedWorld) -> Plan:
+    wants.key(Node, command.node_id)
+    wants.item(command.node_id, AttentionKind.NODE_QUARANTINED)
+    yield
+
+
+def _forget_node(command: cm.ForgetNode, wants: Wants, world: LoadedWorld) -> Plan:
+    wants.key(Node, command.node_id)
+    wants.item(command.node_id, AttentionKind.NODE_QUARANTINED)
+    wants.look_up("held", command.node_id)
+    yield
+    node = world.shelves[Node].peek(command.node_id)
+    if node is not None:
+        wants.key(Recipient, *node.recipients)
+    held = world.held.keys(command.node_id)
+    wants.key(Delivery, *held)
+    yield
+    yield from _about_delivery(wants, world, *held)
+
+
+def _claim(command: cm.Claim, wants: Wants, world: LoadedWorld) -> Plan:
+    wants.key(Node, command.node_id)
+    wants.key(Recipient, *command.free)
+    wants.look_up("claimed", (command.node_id, command.claim_id))
+    yield
+    wants.key(Delivery, *world.claimed.keys((command.node_id, command.claim_id)))
+    open_ones: list[tuple[tuple[str, ...], int]] = []
+    left = min(GRANTS, len(command.offers))
+    for where, free in command.free.items():
+        recipient = world.shelves[Recipient].peek(where)
+        if recipient is not None and not recipient.is_blocked:
+            units = min(free, recipient.free, left)
+            if units > 0:
+                queues = recipient_queues(recipient)
+                wants.queue(queues, units)
+                open_ones.append((queues, units))
+    yield
+    likely = [task for queues, units in open_ones for task in world.queues.reserve(queues, units)]
+    wants.key(Task, *likely)
+    yield
+    for task_id in likely:
+        task = world.shelves[Task].peek(task_id)
+        if task is not None:
+            wants.key(Attempt, attempt_id(task.task_id, task.attempts))
+
+
+def _leg(
+    command: cm.Acknowledge | cm.Renew | cm.Report | cm.HandBack, wants: Wants, world: LoadedWorld
+) -> Plan:
+    delivery_id = command.proof.delivery_id
+    wants.key(Delivery, delivery_id)
+    if isinstance(command, cm.Report):
+        wants.key(Late, late_id(delivery_id, LateKind.REPORT, command.digest))
+    yield
+    yield from _about_delivery(wants, world, delivery_id)
+
+
+def _due(command: cm.Due, wants: Wants, world: LoadedWorld) -> Plan:
+    wants.key(Delivery, command.delivery_id)
+    yield
+    delivery = world.shelves[Delivery].peek(command.delivery_id)
+    if delivery is not None:
+        # A lease that is revoked opens this question; after an outage that is many at once.
+        wants.item(delivery.attempt_id, AttentionKind.UNKNOWN)
+        wants.look_up("reported", delivery.attempt_id)
+    yield from _about_delivery(wants, world, command.delivery_id)
+
+
+def _snapshot(command: cm.Snapshot, wants: Wants, world: LoadedWorld) -> Plan:
+    named = [held.delivery_id for held in command.holdings]
+    wants.key(Node, command.node_id)
+    wants.key(Delivery, *named)
+    wants.look_up("held", command.node_id)
+    yield
+    held = world.held.keys(command.node_id)
+    wants.key(Delivery, *held)
+    for one in named:
+        if world.shelves[Delivery].peek(one) is None:
+            wants.item(f"{command.node_id}:{one}", AttentionKind.UNKNOWN_DELIVERY)
+    yield
+    yield from _about_delivery(wants, world, *named, *held)
+
+
+def _about_delivery(wants: Wants, world: LoadedWorld, *deliveries: str) -> Plan:
+    """The Task, Attempt, recipient and node of Deliveries, and the questions that their ends open and close."""
+    attempts: list[AttemptId] = []
+    for delivery_id in deliveries:
+        delivery = world.shelves[Delivery].peek(delivery_id)
+        if delivery is not None:
+            attempts.append(delivery.attempt_id)
+            wants.key(Task, delivery.task_id)
+            wants.key(Attempt, delivery.attempt_id)
+            wants.key(Recipient, delivery.recipient)
+            wants.key(Node, delivery.node_id)
+            wants.item(delivery.task_id, AttentionKind.OFFERS_VOIDED)
+            wants.item(delivery.attempt_id, AttentionKind.STALLED)
+    yield
+    for name in attempts:
+        attempt = world.shelves[Attempt].peek(name)
+        if attempt is not None and attempt.ended_at_ms is not None:
+            wants.item(name, AttentionKind.UNKNOWN, AttentionKind.LATE_EVIDENCE)
+            wants.look_up("reported", name)
+
+
+# -- time and the hub itself
+# -----------------------------------------------------------------------------------------
+
+
+def _release(command: cm.ReleaseDependent, wants: Wants, world: LoadedWorld) -> Plan:
+    wants.key(Task, command.task_id, command.dependency)
+    yield
+    task = world.shelves[Task].peek(command.task_id)
+    if task is not None:
+        wants.key(Attempt, attempt_id(task.task_id, task.attempts))
+
+
+def _start_hub(_command: cm.StartHub, wants: Wants, _world: LoadedWorld) -> Plan:
+    wants.key(Hub, HUB_ID)
+    yield
+
+
+def _clock_step(_command: cm.NoteClockStep, wants: Wants, _world: LoadedWorld) -> Plan:
+    wants.item(HUB_ID, AttentionKind.CLOCK_STEPPED)
+    yield
+
+
+_PLANS: dict[type[Any], Callable[[Any, Wants, LoadedWorld], Plan]] = {
+    cm.Submit: _submit,
+    cm.Cancel: _task,
+    cm.Retry: _task,
+    cm.Reconcile: _reconcile,
+    cm.CloseAttention: _close,
+    cm.IssueCredential: _credential,
+    cm.RevokeCredential: _credential,
+    cm.ForgetNode: _forget_node,
+    cm.ReleaseNode: _release_node,
+    cm.Enroll: _enroll,
+    cm.StartNode: _start_node,
+    cm.Claim: _claim,
+    cm.Acknowledge: _leg,
+    cm.Renew: _leg,
+    cm.Report: _leg,
+    cm.HandBack: _leg,
+    cm.Snapshot: _snapshot,
+    cm.Due: _due,
+    cm.ReleaseDependent: _release,
+    cm.StartHub: _start_hub,
+    cm.NoteClockStep: _clock_step,
+}

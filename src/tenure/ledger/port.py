@@ -1,0 +1,224 @@
+"""The port: what every ledger offers, whichever engine keeps the record.
+
+A command goes in, its reply comes out after the commit it speaks of (`durable`). Commands that arrive while a
+commit is under way share the next one; each gets a result of its own. Reads come from the last commit, never
+wait for one, and return entities of the core. Whoever wants to know what was committed subscribes.
+
+Errors follow the one difference that matters here. `UnavailableError` and its kinds: nothing of the command
+was committed and nothing will be. `OutcomeUnknownError`: the commit's result was lost and could not be found
+out; repeat the command, whose own key or id makes that safe."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+
+from tenure.core.access import Credential
+from tenure.core.attempt import Attempt
+from tenure.core.attention import Attention
+from tenure.core.commands import Command, Reply
+from tenure.core.delivery import Delivery
+from tenure.core.events import Event
+from tenure.core.ids import Address, AttemptId, DeliveryId, NodeId, TaskId
+from tenure.core.late import Late
+from tenure.core.recipient import Node, Recipient
+from tenure.core.task import Task, TaskState
+from tenure.core.world import E
+
+T = TypeVar("T")
+
+PAGE = 500
+"""Rows of one page at most: tasks, events, attention items."""
+
+
+class Run(Protocol):
+    """Runs a blocking function somewhere and gives back its result; functions given to one `Run` never
+    overlap. A simulator runs them at once, in place."""
+
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
+
+
+class Recorded(Struct, frozen=True):
+    """An event with what the record keeps around it. `seq` counts all events from 1 without a gap, `version`
+    those of its stream; `body` is its canonical JSON; `hash` chains it to the event before it in its
+    stream."""
+
+    seq: int
+    stream: str
+    version: int
+    at_ms: int
+    kind: str
+    body: str
+    hash: str
+
+
+class Committed(Struct, frozen=True):
+    """One commit, as its subscribers see it.
+
+    `facts` are the events of `events`, decoded, in the same order. `queued`: each queue that a Task now stands
+    in because of this commit, with the earliest instant at which one is ready. `eased`: recipients that this
+    commit touched and that have a free unit and no block now; a claim that waits may get something."""
+
+    commit_no: int
+    hash: str
+    wall_ms: int
+    events: tuple[Recorded, ...]
+    facts: tuple[Event, ...]
+    queued: dict[str, int]
+    eased: tuple[Address, ...]
+
+
+Listener = Callable[[Committed], None]
+"""Called on the event loop, in the order of commits, before the replies of that commit leave. It must be quick
+and must not raise; what it raises is logged and changes nothing."""
+
+
+class TaskFilter(Struct, frozen=True):
+    """Which Tasks to list; every field that is set must fit. `labels`: each with this value."""
+
+    states: tuple[TaskState, ...] = ()
+    route: str | None = None
+    submitted_by: str | None = None
+    labels: dict[str, str] = {}
+
+
+class TaskPage(Struct, frozen=True):
+    """Newest first. `next_cursor` continues after the last one; None at the end."""
+
+    tasks: tuple[Task, ...]
+    next_cursor: str | None
+
+
+class TaskHistory(Struct, frozen=True):
+    """All that the record has about one Task, as of one commit. Attempts and Deliveries oldest first;
+    `dependencies` are the Tasks it was submitted to wait for."""
+
+    task: Task
+    attempts: tuple[Attempt, ...]
+    deliveries: tuple[Delivery, ...]
+    late: tuple[Late, ...]
+    attention: tuple[Attention, ...]
+    dependencies: tuple[Task, ...]
+
+
+class Reads(Protocol):
+    """Questions to the record. Each is answered from one commit; two in a row may see two."""
+
+    async def find(self, kind: type[E], key: str) -> E | None: ...
+
+    async def find_many(self, kind: type[E], keys: Iterable[str]) -> dict[str, E]:
+        """Those that exist, by key."""
+        ...
+
+    async def task_by_key(self, by: str, idempotency_key: str) -> Task | None: ...
+
+    async def tasks(
+        self, where: TaskFilter, cursor: str | None = None, limit: int = PAGE
+    ) -> TaskPage:
+        """A page of at most `limit` (1 to PAGE) Tasks, newest first.
+
+        Raises:
+            InvalidError: the limit is out of range.
+        """
+        ...
+
+    async def history(self, task_id: TaskId) -> TaskHistory | None: ...
+
+    async def attempts(self, task_id: TaskId) -> list[Attempt]:
+        """Oldest first."""
+        ...
+
+    async def deliveries(self, task_id: TaskId) -> list[Delivery]:
+        """Of all Attempts of a Task, oldest first."""
+        ...
+
+    async def late(self, attempt_id: AttemptId) -> list[Late]:
+        """Late messages about an Attempt, oldest first."""
+        ...
+
+    async def attention(self, open_only: bool = True, limit: int = PAGE) -> list[Attention]:
+        """Questions to people, the longest open first; with the closed ones, the latest opened first."""
+        ...
+
+    async def attention_about(self, task_ids: Iterable[TaskId]) -> list[Attention]:
+        """Open questions about these Tasks and their Attempts."""
+        ...
+
+    async def recipients(self) -> list[Recipient]: ...
+
+    async def nodes(self) -> list[Node]: ...
+
+    async def node_named(self, name: str) -> Node | None:
+        """The node of this name that is not revoked."""
+        ...
+
+    async def node_by_credential(self, digest: str) -> Node | None: ...
+
+    async def credentials(self) -> list[Credential]: ...
+
+    async def credential_by_digest(self, digest: str) -> Credential | None: ...
+
+    async def deliveries_of_node(self, node_id: NodeId) -> list[Delivery]:
+        """The node's Deliveries that have not ended or whose slot is taken."""
+        ...
+
+    async def stream(self, stream: str, after_version: int = 0, limit: int = PAGE) -> list[Recorded]:
+        """Events of one stream (a Task's id, a node's, or `hub`), in order."""
+        ...
+
+    async def events(self, after_seq: int = 0, limit: int = PAGE) -> list[Recorded]:
+        """Events of the whole record, in order."""
+        ...
+
+    async def due(self, now_ms: int, limit: int) -> list[DeliveryId]:
+        """Deliveries for which time may have changed something, the longest due first."""
+        ...
+
+    async def next_due_ms(self) -> int | None:
+        """The instant at which the next Delivery falls due, or None."""
+        ...
+
+    async def next_ready_ms(self, queues: Iterable[str], after_ms: int) -> int | None:
+        """The earliest instant after `after_ms` at which a Task in one of these queues becomes ready."""
+        ...
+
+    async def dependents_of(self, task_id: TaskId) -> list[TaskId]:
+        """Tasks that must be told how this one has ended: they wait for it, or for one that it continues."""
+        ...
+
+    async def unreleased(self, limit: int) -> list[tuple[TaskId, TaskId]]:
+        """Pairs (dependent, ended Task) that were not told yet; after a crash there may be some."""
+        ...
+
+
+class Ledger(Reads, Protocol):
+    """The record. Safe to use from one event loop."""
+
+    async def execute(self, command: Command) -> Reply:
+        """Decide a command and commit what it decides; the reply leaves after the commit.
+
+        Raises:
+            OverloadedError: the queue is at its bound. Nothing happened.
+            StorageFullError: there is no room. Nothing happened.
+            StorageFailedError: the engine refused the commit and it was taken back. Nothing happened.
+            OutcomeUnknownError: it cannot be told whether the commit happened.
+            TenureError: the command ran into a bug, which is logged; nothing of it was committed.
+        """
+        ...
+
+    async def execute_many(self, commands: Sequence[Command]) -> list[Reply]:
+        """Decide several commands in their order, in one commit unless the bound of a batch forbids it.
+
+        Each has a reply of its own; one that ran into a bug has a `Refusal` with the code `error`. An error
+        is raised as by `execute`, and then it is true of them all."""
+        ...
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Hear of every later commit; the function that comes back ends it."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was taken, then let go of the engine. Later commands are refused."""
+        ...

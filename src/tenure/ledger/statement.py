@@ -1,0 +1,95 @@
+"""The SQL of the hot path, as text made once for each schema name.
+
+It is plain SQL over the tables of `row`, written here and not by an expression compiler, so that a hub starts
+without loading one. Keys go in as one JSON array (`json_each`), so that a hundred of them are one statement.
+`schema` is `main` for the record and `temp` for the copy that an audit folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from msgspec import Struct
+
+from tenure.core.world import Entity
+from tenure.ledger.row import FACET_COLUMNS, FACETS, TABLES, Table
+
+EVENT_COLUMNS = ("seq", "commit_no", "stream", "version", "at_ms", "kind", "body", "hash")
+COMMIT_COLUMNS = ("commit_no", "first_seq", "last_seq", "wall_ms", "awake_ms", "hub", "hash")
+
+
+class TableStatements(Struct, frozen=True):
+    """`load` takes a JSON array of keys. `update` takes `Table.changed`; it is None where nothing changes."""
+
+    load: str
+    load_one: str
+    insert: str
+    update: str | None
+
+
+class Statements(Struct, frozen=True):
+    tables: dict[type[Entity], TableStatements]
+    insert_facet: str
+
+
+@cache
+def statements(schema: str) -> Statements:
+    return Statements(
+        tables={kind: _table_statements(schema, table) for kind, table in TABLES.items()},
+        insert_facet=insert_into(f"{schema}.{FACETS}", FACET_COLUMNS),
+    )
+
+
+def _table_statements(schema: str, table: Table) -> TableStatements:
+    name = f"{schema}.{table.name}"
+    columns = [column.name for column in table.columns]
+    selected = ", ".join(f"t.{column}" for column in columns)
+    changes = ", ".join(f"{column} = ?" for column in table.changing)
+    return TableStatements(
+        # CROSS JOIN keeps the order: the keys first, then one index probe for each.
+        load=f"SELECT {selected} FROM json_each(?) AS k CROSS JOIN {name} AS t ON t.{table.key} = k.value",
+        load_one=f"SELECT {selected} FROM {name} AS t WHERE t.{table.key} = ?",
+        insert=insert_into(name, columns),
+        update=f"UPDATE {name} SET {changes} WHERE {table.key} = ?" if changes else None,
+    )
+
+
+def insert_into(name: str, columns: Iterable[str]) -> str:
+    columns = tuple(columns)
+    return f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+INSERT_EVENT = insert_into("main.events", EVENT_COLUMNS)
+INSERT_COMMIT = insert_into("main.commits", COMMIT_COLUMNS)
+
+LAST_COMMIT = f"SELECT {', '.join(COMMIT_COLUMNS)} FROM main.commits ORDER BY commit_no DESC LIMIT 1"
+HEADS = (
+    "SELECT e.stream, e.version, e.hash FROM json_each(?) AS k CROSS JOIN main.events AS e ON e.seq = "
+    "(SELECT seq FROM main.events WHERE stream = k.value ORDER BY version DESC LIMIT 1)"
+)
+"""The last event of each stream."""
+
+TASKS_BY_KEY = (
+    "SELECT t.submitted_by, t.idempotency_key, t.task_id FROM json_each(?) AS k CROSS JOIN main.tasks AS t "
+    "ON t.submitted_by = json_extract(k.value, '$[0]') AND t.idempotency_key = json_extract(k.value, '$[1]')"
+)
+CLAIMED = (
+    "SELECT t.node_id, t.claim_id, t.delivery_id FROM json_each(?) AS k CROSS JOIN main.deliveries AS t "
+    "ON t.node_id = json_extract(k.value, '$[0]') AND t.claim_id = json_extract(k.value, '$[1]')"
+)
+HELD_BY_NODE = (
+    "SELECT t.node_id, t.delivery_id FROM json_each(?) AS k CROSS JOIN main.deliveries AS t "
+    "ON t.node_id = k.value AND (t.ended_at_ms IS NULL OR t.slot = 1)"
+)
+NODES_NAMED = "SELECT t.name, t.node_id FROM json_each(?) AS k CROSS JOIN main.nodes AS t ON t.name = k.value"
+REPORTED_LATE = (
+    "SELECT t.attempt_id, t.late_id FROM json_each(?) AS k CROSS JOIN main.late AS t "
+    "ON t.attempt_id = k.value AND t.outcome IS NOT NULL"
+)
+QUEUED = (
+    "SELECT k.value, (SELECT json_group_array(json_array(q.ready_at_ms, q.task_id)) FROM "
+    "(SELECT ready_at_ms, task_id FROM main.tasks WHERE queue_key = k.value AND ready_at_ms <= ?1 "
+    "ORDER BY ready_at_ms, task_id LIMIT ?2) AS q) FROM json_each(?3) AS k "
+    "WHERE EXISTS (SELECT 1 FROM main.tasks WHERE queue_key = k.value AND ready_at_ms <= ?1)"
+)
+"""The first so many of each queue, by one range of one index each: what stands behind them costs nothing."""

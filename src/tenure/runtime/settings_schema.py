@@ -1,0 +1,256 @@
+"""Every setting: its key, type, bounds, default and meaning.
+
+The structs are the only list of keys. The reader refuses what is not here, and the reference page is made
+from here. What must hold between two settings stands in `settings_rules`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from tenure.core import limits
+
+DEFAULT_PORT = 8484
+MEBIBYTE = 2**20
+DAY_S = 86_400
+EXPECTED = "x-expected"
+"""The key of a JSON schema under which a type says in words what it accepts."""
+
+
+def says(description: str) -> Meta:
+    """The meaning of a key, for the reference page."""
+    return Meta(description=description)
+
+
+def expects(expected: str, pattern: str) -> Meta:
+    """A text that must match a pattern, and how to say so to people."""
+    return Meta(pattern=pattern, extra_json_schema={EXPECTED: expected})
+
+
+Name = Annotated[
+    str,
+    expects(
+        f"a name of 1 to {limits.NAME_LENGTH} lower-case letters, digits, '.', '_' or '-', beginning with a"
+        " letter or digit",
+        rf"\A[a-z0-9][a-z0-9._-]{{0,{limits.NAME_LENGTH - 1}}}\Z",
+    ),
+]
+Text = Annotated[str, expects("text that is not empty", r"\A[^\x00]+\Z")]
+Word = Annotated[str, expects("text without NUL characters", r"\A[^\x00]*\Z")]
+Variable = Annotated[
+    str,
+    expects(
+        "a variable's name: letters, digits and '_', not beginning with a digit",
+        r"\A[A-Za-z_][A-Za-z0-9_]*\Z",
+    ),
+]
+Url = Annotated[str, expects("an address that begins with http:// or https://", r"\Ahttps?://[^\s/]+\S*\Z")]
+Port = Annotated[int, Meta(ge=0, le=65_535)]
+ShortTime = Annotated[float, Meta(ge=0.1, le=3600)]
+LongTime = Annotated[float, Meta(ge=0.5, le=30 * DAY_S)]
+GraceTime = Annotated[float, Meta(ge=0, le=600)]
+PollTime = Annotated[float, Meta(ge=0, le=30)]
+TaskTime = Annotated[int, Meta(ge=1, le=limits.TIMEOUT_S)]
+Space = Annotated[int, Meta(ge=65_536, le=2**40)]
+Body = Annotated[int, Meta(ge=65_536, le=2**30)]
+TailSpace = Annotated[int, Meta(ge=256, le=limits.EVIDENCE_BYTES // 4)]
+Offers = Annotated[int, Meta(ge=1, le=1000)]
+Batch = Annotated[int, Meta(ge=1, le=10_000)]
+Runs = Annotated[int, Meta(ge=0, le=1_000_000)]
+Units = Annotated[int, Meta(ge=1, le=limits.CAPACITY)]
+
+
+class HubSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The hub: where it listens, how long its leases and graces are, and its bounds."""
+
+    bind: Annotated[
+        Text,
+        says(
+            "The address to listen on. One that other machines can reach needs TLS (`tls_cert`, `tls_key`) or"
+            " `allow_insecure_bind`."
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[Port, says("The TCP port to listen on; 0 takes any free one.")] = DEFAULT_PORT
+    tls_cert: Annotated[
+        Text | None,
+        says("The certificate chain (PEM). A relative path counts from the settings file's folder."),
+    ] = None
+    tls_key: Annotated[Text | None, says("The certificate's private key (PEM); path as for `tls_cert`.")] = (
+        None
+    )
+    allow_insecure_bind: Annotated[
+        bool, says("Listen beyond this machine without TLS. Tokens then cross the network in the clear.")
+    ] = False
+    offer_ttl_s: Annotated[
+        ShortTime, says("How long a grant waits for its node's receipt before it is offered to another.")
+    ] = 10
+    lease_ttl_s: Annotated[LongTime, says("How long a lease lasts without a renewal.")] = 30
+    suspect_grace_s: Annotated[
+        LongTime,
+        says(
+            "How long an Attempt whose lease expired may still be renewed or reported before its outcome is"
+            " `unknown`."
+        ),
+    ] = 60
+    cancel_grace_s: Annotated[
+        LongTime, says("How long a cancel waits for the node's report before the outcome is `unknown`.")
+    ] = 60
+    stall_after_s: Annotated[
+        LongTime, says("Renewed this long without progress, an Attempt is reported as stalled. It goes on.")
+    ] = 600
+    max_offers: Annotated[
+        Offers, says("Grants that may run out unanswered before a person is asked to look.")
+    ] = 5
+    max_batch: Annotated[
+        Batch, says("Commands that may share one commit: more for throughput, fewer for shorter waits.")
+    ] = 256
+    max_body_bytes: Annotated[
+        Body, says("The largest request body accepted. It must hold a batch of submissions or reports.")
+    ] = 16 * MEBIBYTE
+
+
+class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The node on this machine: its name, its hub, its timing, and what it keeps on disk."""
+
+    name: Annotated[
+        Name,
+        says(
+            "The name under which this machine is enrolled and addressed (`RECIPIENT@NAME`). When absent:"
+            " the host name in lower case, with other characters replaced by `-`."
+        ),
+    ] = ""
+    hub_url: Annotated[Url, says("The address of the hub.")] = f"http://127.0.0.1:{DEFAULT_PORT}"
+    renew_every_s: Annotated[ShortTime, says("How often the node renews its leases.")] = 10
+    margin_s: Annotated[
+        ShortTime,
+        says(
+            "How long before the end of its lease the runner pauses the work, so that it is at rest when the"
+            " hub stops counting on it."
+        ),
+    ] = 3
+    claim_wait_s: Annotated[PollTime, says("How long one request for work waits at the hub.")] = 30
+    stop_grace_s: Annotated[
+        GraceTime,
+        says(
+            "How long a program has to end after a cancel or at a time limit: SIGINT at once, SIGTERM to all"
+            " its processes after half of it, SIGKILL at its end."
+        ),
+    ] = 10
+    output_bytes: Annotated[
+        Space, says("Output kept on disk for one run. Beyond it the beginning and the end are kept.")
+    ] = 64 * MEBIBYTE
+    output_tail_bytes: Annotated[
+        TailSpace, says("The end of the output that goes into a report as evidence.")
+    ] = 16_384
+    protocol_bytes: Annotated[
+        Space, says("Messages of a harness (progress, usage, result) kept on disk for one run.")
+    ] = 16 * MEBIBYTE
+    keep_runs: Annotated[
+        Runs, says("Run folders kept after their report was recorded; older ones are removed.")
+    ] = 200
+
+
+class RecipientSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An agent that this node offers, addressed as `NAME@NODE`. One `[[recipients]]` table for each."""
+
+    name: Annotated[Name, says("The recipient's name, unique on this node.")]
+    harness: Annotated[Name, says("The adapter that drives the program.")] = "command"
+    argv: Annotated[
+        tuple[Word, ...],
+        Meta(max_length=limits.ARGUMENTS),
+        says(
+            "The program and its arguments. In braces: `{prompt_file}`, `{prompt}`, `{worktree}`,"
+            " `{run_dir}`, `{task}`, `{attempt}`, `{model}`. Give either `argv` or `script`."
+        ),
+    ] = ()
+    script: Annotated[
+        Text | None,
+        says("Shell text, run as `sh -c`. Nothing is replaced in it: use the `TENURE_…` variables."),
+    ] = None
+    allow_command: Annotated[
+        bool, says("A task may bring its own command (`tenure run -- PROGRAM …`) in place of this one.")
+    ] = False
+    env: Annotated[
+        dict[Variable, Word],
+        says("Variables added to the program's environment; placeholders as in `argv`."),
+    ] = {}
+    strip_env: Annotated[
+        tuple[Text, ...],
+        says("Further variables of the node's environment to hide; `*` stands for anything."),
+    ] = ()
+    keep_env: Annotated[
+        tuple[Variable, ...],
+        says(
+            "Variables to pass on although the isolation's rules would hide them. A forge's token named here"
+            " gives the agent the power to act outside Tenure's Effects."
+        ),
+    ] = ()
+    cwd: Annotated[
+        Text,
+        says(
+            "Where the program starts: a path in the worktree (`.`, `packages/api`), or `{run_dir}`. A task"
+            " without a repository starts in its run folder whatever is said here."
+        ),
+    ] = "."
+    prompt: Annotated[
+        Literal["stdin", "file", "argument"],
+        says(
+            "How the program gets its prompt: on standard input, only as a file (`TENURE_PROMPT_FILE`, which"
+            " is always set), or as its last argument."
+        ),
+    ] = "stdin"
+    pools: Annotated[
+        tuple[Name, ...],
+        Meta(max_length=limits.POOLS),
+        says("Pools this recipient takes work from, beside its own name."),
+    ] = ()
+    capacity: Annotated[Units, says("Attempts it may run at the same time.")] = 1
+    model: Annotated[
+        Text | None, says("The model it uses. A task that names a model goes only where the two agree.")
+    ] = None
+    exit_zero_is_completed: Annotated[
+        bool,
+        says(
+            "Exit code 0 without a `result` message is `completed`. When false it is `unknown`: set that for"
+            " programs that must always state their result."
+        ),
+    ] = True
+    timeout_s: Annotated[
+        TaskTime | None,
+        says(
+            "The longest one Attempt may take here, where its task does not say. When absent:"
+            " `defaults.timeout_s`."
+        ),
+    ] = None
+    isolation: Annotated[
+        Literal["open"],
+        says(
+            "How far the program is kept from the node's own powers. `open`: it runs as the node's user;"
+            " forge tokens, the SSH agent and git's credential helpers are hidden from it."
+        ),
+    ] = "open"
+
+
+class DefaultSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What `tenure submit` and `tenure run` take where neither flag nor file says it."""
+
+    to: Annotated[Text | None, says("Where work goes: `NAME@NODE`, a recipient's name, or a pool.")] = None
+    base: Annotated[Text, says("The revision to begin from.")] = "HEAD"
+    timeout_s: Annotated[TaskTime, says("The longest one Attempt may take.")] = 3600
+    checks: Annotated[
+        tuple[Text, ...],
+        Meta(max_length=limits.CHECKS),
+        says("Acceptance checks: shell lines run in the worktree after the harness."),
+    ] = ()
+    check_timeout_s: Annotated[TaskTime, says("The longest one acceptance check may take.")] = 600
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All settings of one machine."""
+
+    hub: HubSettings = HubSettings()
+    node: NodeSettings = NodeSettings()
+    recipients: tuple[RecipientSettings, ...] = ()
+    defaults: DefaultSettings = DefaultSettings()

@@ -1,0 +1,157 @@
+"""Serving an application on a socket, with a bounded end.
+
+uvicorn runs in the event loop that is already there, beside the hub's own loops; it brings no worker processes
+and takes no signals of its own (they belong to the command that started it). The end is bounded: the hub ends
+its long polls and streams, what else is under way may finish within the grace, and then it is cut off."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Callable, Generator
+from typing import Any
+
+import uvicorn
+from msgspec import Struct
+
+from tenure.errors import ConfigurationError, InsecureBindError, UnavailableError
+from tenure.runtime.settings import is_loopback
+
+KEEP_ALIVE_S = 75
+"""Longer than clients keep an idle connection, so that a request never meets one that we are just closing."""
+GRACE_S = 5.0
+BACKLOG = 2048
+
+
+class Bind(Struct, frozen=True, kw_only=True):
+    """Where to listen. `port` 0 takes a free one. `tls_cert` and `tls_key` are PEM files."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    allow_insecure: bool = False
+
+
+class Listening(Struct, frozen=True):
+    """Where the server can be reached now."""
+
+    host: str
+    port: int
+    url: str
+
+
+async def serve(
+    app: Any,
+    bind: Bind,
+    stop: asyncio.Event,
+    *,
+    on_ready: Callable[[Listening], None] = lambda _: None,
+    on_stopping: Callable[[], None] = lambda: None,
+    grace_s: float = GRACE_S,
+) -> None:
+    """Serve until `stop` is set. `on_ready` is called once connections are accepted, `on_stopping` when the end
+    begins: whoever holds requests open lets go of them then.
+
+    Raises:
+        InsecureBindError: others could reach the address, without TLS and without the explicit flag.
+        ConfigurationError: the address does not exist here, or certificate and key cannot be used.
+        UnavailableError: another program listens there.
+    """
+    refuse_insecure(bind)
+    with contextlib.closing(open_socket(bind)) as listener:
+        host, port = listener.getsockname()[:2]
+        server = _Server(_config(app, bind, grace_s))
+        scheme = "https" if bind.tls_cert else "http"
+        server.announce = lambda: on_ready(Listening(host, port, f"{scheme}://{_authority(host, port)}"))
+        running = asyncio.ensure_future(server.serve(sockets=[listener]))
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            on_stopping()
+            server.should_exit = True
+            await running
+
+
+def refuse_insecure(bind: Bind) -> None:
+    """Refuse to be heard by others in the clear.
+
+    Raises:
+        InsecureBindError: it would be so.
+    """
+    if is_loopback(bind.host) or bind.tls_cert is not None or bind.allow_insecure:
+        return
+    raise InsecureBindError(
+        f"{bind.host} can be reached from other machines, and tokens would cross the network in the clear. "
+        "Give a certificate (tls_cert, tls_key), or allow it explicitly (allow_insecure_bind).",
+        bind=bind.host,
+    )
+
+
+def open_socket(bind: Bind) -> Any:
+    """The listening socket, so that a port that is taken is an error with a name.
+
+    Raises:
+        ConfigurationError: the address does not exist here.
+        UnavailableError: another program listens there.
+    """
+    host = bind.host.strip("[]")
+    try:
+        found = socket.getaddrinfo(host, bind.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, *_, address = found[0]
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except (socket.gaierror, OverflowError) as error:
+        raise ConfigurationError(f"{bind.host}:{bind.port} is no address to listen on: {error}") from error
+    except OSError as error:
+        raise UnavailableError(
+            f"cannot listen on {bind.host}:{bind.port}: {error.strerror}. Is another hub running? "
+            "Stop it, or choose another port.",
+            bind=bind.host,
+            port=bind.port,
+        ) from error
+
+
+def _config(app: Any, bind: Bind, grace_s: float) -> uvicorn.Config:
+    try:
+        config = uvicorn.Config(
+            app,
+            ssl_certfile=bind.tls_cert,
+            ssl_keyfile=bind.tls_key,
+            http="auto",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=max(1, round(grace_s)),
+        )
+        config.load()
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(
+            f"{bind.tls_cert} and {bind.tls_key} cannot be used for TLS: {error}", tls_cert=bind.tls_cert
+        ) from error
+    return config
+
+
+def _authority(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    """Without signal handlers, and with a word when it listens."""
+
+    announce: Callable[[], None] = staticmethod(lambda: None)
+
+    async def startup(self, sockets: list[Any] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started:
+            self.announce()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield

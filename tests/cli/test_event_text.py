@@ -1,0 +1,38 @@
+"""Every kind of event has a sentence."""
+
+from typing import get_args
+
+import msgspec
+import pytest
+
+from tenure.cli.event_text import DETAILS, SENTENCES, event_text
+from tenure.core import events as ev
+
+KINDS = {str(kind.__struct_config__.tag): kind for kind in get_args(ev.Event)}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_kind_of_event_has_a_sentence_made_of_fields_that_it_has(kind: str) -> None:
+    class Fields(dict[str, object]):
+        def __missing__(self, name: str) -> object:
+            assert name in known, f"{kind} has no field {name}"
+            return Fields() if name in {"spec", "outcome"} else "report" if name == "kind" else []
+
+    known = {*KINDS[kind].__struct_fields__, "route", "verdict", "because"}
+    assert SENTENCES[kind](Fields())
+
+
+def test_no_sentence_is_left_for_a_kind_that_is_gone() -> None:
+    assert set(SENTENCES) == set(KINDS)
+    assert set(KINDS) >= DETAILS
+
+
+def test_an_event_of_a_later_version_is_shown_by_its_name() -> None:
+    assert event_text("effect_begun", {}) == "effect begun"
+    assert event_text("task_ended", {}).startswith("task ended")
+
+
+def test_sentences_read_like_this() -> None:
+    outcome = {"verdict": "failed", "failure_class": "validation", "summary": "check `lint` failed"}
+    body = msgspec.json.decode(msgspec.json.encode({"number": 2, "outcome": outcome}))
+    assert event_text("report_recorded", body) == "attempt 2 ended failed (validation): check `lint` failed"

@@ -53,7 +53,9 @@ class RecordingConnection(sqlite3.Connection):
         self.batches[-1].append((sql, rows))
 
 
-def connector(path: Path, recorded: list[list[Statement]] | None = None) -> Callable[[bool], sqlite3.Connection]:
+def connector(
+    path: Path, recorded: list[list[Statement]] | None = None
+) -> Callable[[bool], sqlite3.Connection]:
     def connect(read_only: bool) -> sqlite3.Connection:
         kind = sqlite3.Connection if recorded is None or read_only else RecordingConnection
         mode = "ro" if read_only else "rwc"
@@ -74,7 +76,7 @@ def one_thread() -> Iterator[Callable[[Callable[[], T]], Awaitable[T]]]:
         def run(work: Callable[[], T]) -> Awaitable[T]:
             return asyncio.get_running_loop().run_in_executor(pool, work)
 
-        yield run  # pyright: ignore[reportReturnType] - one function for every T
+        yield run
 
 
 async def opened(path: Path, run: Any, recorded: list[list[Statement]] | None = None) -> SqliteLedger:
@@ -120,7 +122,9 @@ def _report(proof: cm.Proof) -> cm.Report:
         verdict=Verdict.COMPLETED,
         summary="the session cache was shared between tests",
         evidence='{"exit_code":0,"files":3,"insertions":41,"deletions":12}',
-        usage=Usage(input_tokens=18_000, output_tokens=2_100, cost_usd_micros=91_000, tool_calls=14, wall_s=212.5),
+        usage=Usage(
+            input_tokens=18_000, output_tokens=2_100, cost_usd_micros=91_000, tool_calls=14, wall_s=212.5
+        ),
         head_sha=text_digest(proof.delivery_id)[:40],
         tree_gone=True,
     )

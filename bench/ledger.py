@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import shutil
-import sqlite3
 import statistics
 import tempfile
 import time
@@ -39,7 +38,14 @@ def life_cycles(folder: Path) -> dict[str, Any]:
         ours.append(asyncio.run(_lived(_copy(empty, folder / f"ours{round_}.db"))))
         bare.append(_replayed(_copy(empty, folder / f"bare{round_}.db"), recorded))
     rows = sum(len(rows) for batch in recorded for _, rows in batch)
-    size = sum(len(value) if isinstance(value, str) else 8 for batch in recorded for _, rows in batch for row in rows for value in row if value is not None)
+    size = sum(
+        len(value) if isinstance(value, str) else 8
+        for batch in recorded
+        for _, rows in batch
+        for row in rows
+        for value in row
+        if value is not None
+    )
     return {
         "name": "life_cycles",
         "batch": SIZE,

@@ -63,6 +63,12 @@ class StorageFailedError(UnavailableError):
     code = "storage_failed"
 
 
+class GitTimeoutError(UnavailableError):
+    """Git did not finish in time and was ended. What it was for can be repeated."""
+
+    code = "git_timeout"
+
+
 class DataFolderBusyError(UnavailableError):
     """Another process holds the data folder."""
 
@@ -221,6 +227,12 @@ class UnsafePathError(ForbiddenError):
     """A path leaves the store that owns it (a symlink, `..`, another mount)."""
 
     code = "unsafe_path"
+
+
+class GitFailedError(TenureError):
+    """Git refused or failed; the message has the end of what it said."""
+
+    code = "git_failed"
 
 
 class AuditError(TenureError):

@@ -7,8 +7,14 @@ from pathlib import Path
 import pytest
 
 from tenure.client.repository import UserRepository
-from tenure.errors import BaseNotFoundError, BranchConflictError, NotFoundError, RepositoryNotFoundError
-from tenure.runtime.git import Git, GitFailedError
+from tenure.errors import (
+    BaseNotFoundError,
+    BranchConflictError,
+    GitFailedError,
+    NotFoundError,
+    RepositoryNotFoundError,
+)
+from tenure.runtime.git import Git
 
 BRANCH = "tenure/t_a/1"
 WHO = {

@@ -365,6 +365,12 @@ def test_a_result_that_was_seen_but_not_stored_is_the_last_word() -> None:
     assert last == Result(verdict=Word.FAILED)
 
 
+def test_a_question_that_was_seen_but_not_stored_outranks_an_earlier_result() -> None:
+    stored = b'{"type": "result", "verdict": "completed"}\n'
+    summary = summarize(recorded_lines([stored], '{"type": "ask", "question": "Sure?"}', dropped=1))
+    assert summary.last == Ask(question="Sure?")
+
+
 def test_a_result_that_was_stored_keeps_its_place() -> None:
     text = '{"type": "result", "verdict": "completed"}'
     stored = f'{text}\n{{"type": "ask", "question": "Sure?"}}\n'.encode()

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, final
@@ -15,7 +15,7 @@ from typing import Any, final
 from tenure.node.process_tree import Process, read_file, read_processes
 from tenure.node.runner_folder import Found, RunnerState, probe, write_launch
 from tenure.node.runner_link import RunnerControl, connect, runner_command
-from tenure.node.runner_messages import Launch, LaunchStep, Limits, Outcome
+from tenure.node.runner_messages import Launch, LaunchStep, Outcome, Status
 from tenure.node.runner_sweep import sweep_now
 from tenure.runtime.clock import RealClock
 from tenure.runtime.platform import inspect_platform
@@ -78,7 +78,9 @@ class Run:
         return launch
 
     def start_runner(self) -> int:
-        return subprocess.run(runner_command(str(self.folder)), timeout=BOUND_S, stdin=subprocess.DEVNULL).returncode
+        return subprocess.run(
+            runner_command(str(self.folder)), timeout=BOUND_S, stdin=subprocess.DEVNULL
+        ).returncode
 
     # -- meanwhile
 
@@ -121,10 +123,14 @@ class Run:
         return probe(self.folder, PLATFORM.boot_id)
 
     def outcome(self, within_s: float = BOUND_S) -> Outcome:
-        return eventually(lambda: self.state().outcome, within_s, "an outcome")
+        outcome = eventually(lambda: self.state().outcome, within_s, "an outcome")
+        assert outcome is not None
+        return outcome
 
     async def outcome_async(self, within_s: float = BOUND_S) -> Outcome:
-        return await eventually_async(lambda: self.state().outcome, within_s, "an outcome")
+        outcome = await eventually_async(lambda: self.state().outcome, within_s, "an outcome")
+        assert outcome is not None
+        return outcome
 
     def output(self, step: int = 0, stream: str = "stdout") -> bytes:
         paths = sorted(self.folder.glob(f"{stream}.{step}.*"))
@@ -177,13 +183,24 @@ def is_stopped(pid: int) -> bool:
     process = process_of(pid)
     if process is None:
         return False
-    line = next(line for line in read_file(f"/proc/{pid}/cgroup").decode().splitlines() if line.startswith("0::"))
+    line = next(
+        line for line in read_file(f"/proc/{pid}/cgroup").decode().splitlines() if line.startswith("0::")
+    )
     events = read_file(f"{PLATFORM.cgroup_parent}{line[3:]}/cgroup.events") if PLATFORM.cgroup_parent else b""
     return process.state == "T" or b"frozen 1" in events
 
 
 def gone(*pids: int) -> bool:
     return not any(is_alive(pid) for pid in pids)
+
+
+async def status_where(control: RunnerControl, condition: Callable[[Status], bool]) -> Status:
+    """The first state that the runner tells unasked for which the condition holds."""
+    async with asyncio.timeout(BOUND_S):
+        async for push in control.pushes():
+            if condition(push.status):
+                return push.status
+    raise AssertionError("the connection ended before")
 
 
 async def next_push(control: RunnerControl, what: str) -> None:

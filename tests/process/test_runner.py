@@ -101,7 +101,14 @@ def test_the_program_gets_its_environment_folder_and_input_and_nothing_else(run:
     )
     run.outcome()
     seen = dict(line.split("=", 1) for line in run.note("env").splitlines())
-    assert {"GIVEN", "DIR", "PATH", "TENURE_ATTEMPT_MARKER", "TENURE_PROTOCOL_FD", "TENURE_PROTOCOL_FILE"} <= set(seen)
+    assert {
+        "GIVEN",
+        "DIR",
+        "PATH",
+        "TENURE_ATTEMPT_MARKER",
+        "TENURE_PROTOCOL_FD",
+        "TENURE_PROTOCOL_FILE",
+    } <= set(seen)
     assert set(seen) - set(launch.steps[0].env) <= {
         "TENURE_ATTEMPT_MARKER", "TENURE_PROTOCOL_FD", "TENURE_PROTOCOL_FILE", "PWD", "OLDPWD", "_", "SHLVL",
     }  # fmt: skip
@@ -221,9 +228,28 @@ def test_the_runner_imports_the_standard_library_and_its_own_parts_only(run: Run
     assert "tenure.node.runner_loop" in ours
     assert ours <= {"tenure", "tenure.node"} | {
         f"tenure.node.{name}"
-        for name in ("process_tree", "runner_child", "runner_control", "runner_loop", "runner_record", "runner_spool")
+        for name in (
+            "process_tree",
+            "runner_child",
+            "runner_control",
+            "runner_loop",
+            "runner_record",
+            "runner_spool",
+        )
     }
-    dear = {"json", "socket", "selectors", "signal", "ctypes", "subprocess", "typing", "enum", "re", "collections", "site"}
+    dear = {
+        "json",
+        "socket",
+        "selectors",
+        "signal",
+        "ctypes",
+        "subprocess",
+        "typing",
+        "enum",
+        "re",
+        "collections",
+        "site",
+    }
     assert not dear & imported
     run.outcome()
 

@@ -34,6 +34,24 @@ count beat
 NAMES = ("leader", "tool", "daemon")
 
 
+# What a daemon does first; then it is killed with -9.
+DAEMON = """
+import asyncio, sys
+from pathlib import Path
+from tenure.node.runner_link import connect, spawn
+from tenure.runtime.process import run_child
+
+async def main():
+    run_dir = Path(sys.argv[1])
+    print((await spawn(run_dir, run_child)).spawned, flush=True)
+    control = await connect(run_dir)
+    print("connected", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
 def family(run: Run) -> list[int]:
     return [int(run.wait_note(name)) for name in NAMES]
 
@@ -105,9 +123,18 @@ async def test_a_renewal_that_does_not_fit_moves_nothing(run: Run) -> None:
     async with run.control() as control:
         assert (await control.renew(7, 5, launch.deadline_boottime_ns + NS)).error is None
         deadline = launch.deadline_boottime_ns + NS
-        for fence, counter, error in [(6, 6, "wrong_fence"), (8, 6, "wrong_fence"), (7, 5, "old_counter"), (7, 4, "old_counter")]:
+        for fence, counter, error in [
+            (6, 6, "wrong_fence"),
+            (8, 6, "wrong_fence"),
+            (7, 5, "old_counter"),
+            (7, 4, "old_counter"),
+        ]:
             reply = await control.renew(fence, counter, later(1000))
-            assert (reply.error, reply.status.deadline_boottime_ns, reply.status.counter) == (error, deadline, 5)
+            assert (reply.error, reply.status.deadline_boottime_ns, reply.status.counter) == (
+                error,
+                deadline,
+                5,
+            )
         assert (await control.stale(fence=6)).error == "wrong_fence"
         assert (await control.status()).status.state == "running"
 
@@ -180,7 +207,10 @@ async def test_between_steps_the_runner_waits_for_a_renewal(run: Run) -> None:
 
 async def test_a_stale_fence_between_steps_ends_the_run(run: Run) -> None:
     run.start(
-        run.shell("setsid sleep 60 & true"), run.shell("touch $DIR/checked", kind="check"), lease_s=1, drain_s=2
+        run.shell("setsid sleep 60 & true"),
+        run.shell("touch $DIR/checked", kind="check"),
+        lease_s=1,
+        drain_s=2,
     )
     async with run.control() as control:
         await next_push(control, "paused")
@@ -197,17 +227,7 @@ def test_the_deadline_holds_when_the_daemon_is_dead(run: Run) -> None:
         [
             sys.executable,
             "-c",
-            "import asyncio, sys\n"
-            "from pathlib import Path\n"
-            "from tenure.node.runner_link import connect, spawn\n"
-            "from tenure.runtime.process import run_child\n"
-            "async def main():\n"
-            "    run_dir = Path(sys.argv[1])\n"
-            "    print((await spawn(run_dir, run_child)).spawned, flush=True)\n"
-            "    control = await connect(run_dir)\n"
-            "    print('connected', flush=True)\n"
-            "    await asyncio.Event().wait()\n"
-            "asyncio.run(main())",
+            DAEMON,
             str(run.folder),
         ],
         stdout=subprocess.PIPE,

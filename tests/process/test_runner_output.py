@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +36,11 @@ def test_the_head_and_the_newest_segments_are_kept(run: Run) -> None:
     run.start(run.shell("i=0; while [ $i -lt 1000 ]; do i=$((i+1)); printf '%09d\\n' $i; done"), limits=SMALL)
     assert run.outcome().steps[0].stdout_bytes == 10_000
     pieces = list(output_pieces(run.folder, 0, "stdout"))
-    assert [(piece.offset, len(piece.data)) for piece in pieces] == [(0, KIB), (8 * KIB, KIB), (9 * KIB, 10_000 - 9 * KIB)]
+    assert [(piece.offset, len(piece.data)) for piece in pieces] == [
+        (0, KIB),
+        (8 * KIB, KIB),
+        (9 * KIB, 10_000 - 9 * KIB),
+    ]
     whole = b"".join(b"%09d\n" % number for number in range(1, 1001))
     for piece in pieces:
         assert whole[piece.offset : piece.offset + len(piece.data)] == piece.data
@@ -57,7 +60,11 @@ def test_each_step_has_streams_of_its_own(run: Run) -> None:
 
 
 def test_hundreds_of_megabytes_are_bounded_on_disk_and_in_memory(run: Run) -> None:
-    run.start(run.shell("head -c 300000000 /dev/zero; echo $PPID > $DIR/runner; while [ ! -e $DIR/go ]; do sleep 0.02; done"))
+    run.start(
+        run.shell(
+            "head -c 300000000 /dev/zero; echo $PPID > $DIR/runner; while [ ! -e $DIR/go ]; do sleep 0.02; done"
+        )
+    )
     runner = run.wait_note("runner")
     status = Path(f"/proc/{runner}/status").read_text()
     peak_kib = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
@@ -119,7 +126,7 @@ def test_a_link_in_the_place_of_the_protocol_file_is_not_followed(run: Run) -> N
 def test_checks_have_no_say_in_the_protocol(run: Run) -> None:
     run.start(
         run.shell(say('{"type":"result","verdict":"failed"}')),
-        run.shell("[ -z \"$TENURE_PROTOCOL_FD$TENURE_PROTOCOL_FILE\" ] && ! { true >&3; } 2>&-", kind="check"),
+        run.shell('[ -z "$TENURE_PROTOCOL_FD$TENURE_PROTOCOL_FILE" ] && ! { true >&3; } 2>&-', kind="check"),
     )
     outcome = run.outcome()
     assert outcome.steps[1].exit_code == 0
@@ -140,7 +147,10 @@ def test_what_a_daemon_says_after_the_turn_is_no_word_of_it(run: Run) -> None:
 
 def test_the_last_word_is_kept_when_the_spool_is_full(run: Run) -> None:
     run.start(
-        run.shell("i=0; while [ $i -lt 200 ]; do i=$((i+1)); echo '{\"type\":\"progress\"}' >&3; done;" + say('{"type":"result"}')),
+        run.shell(
+            'i=0; while [ $i -lt 200 ]; do i=$((i+1)); echo \'{"type":"progress"}\' >&3; done;'
+            + say('{"type":"result"}')
+        ),
         limits=SMALL,
     )
     outcome = run.outcome()
@@ -151,12 +161,23 @@ def test_the_last_word_is_kept_when_the_spool_is_full(run: Run) -> None:
 
 
 def test_of_several_last_words_the_last_is_kept(run: Run) -> None:
-    run.start(run.shell(say('{"type":"result","n":1}', '{"type":"ask"}', '{"type":"result","n":2}', '{"type":"usage","x":"result"}')))
+    run.start(
+        run.shell(
+            say(
+                '{"type":"result","n":1}',
+                '{"type":"ask"}',
+                '{"type":"result","n":2}',
+                '{"type":"usage","x":"result"}',
+            )
+        )
+    )
     assert run.outcome().result_line == '{"type":"result","n":2}'
 
 
 def test_a_line_that_is_too_long_is_dropped_and_the_next_one_is_not(run: Run) -> None:
-    run.start(run.python("import os; os.write(3, b'x' * 100000 + b'\\n{\"type\":\"usage\"}\\n')"), limits=SMALL)
+    run.start(
+        run.python("import os; os.write(3, b'x' * 100000 + b'\\n{\"type\":\"usage\"}\\n')"), limits=SMALL
+    )
     outcome = run.outcome()
     assert lines(run) == [b'{"type":"usage"}']
     assert (outcome.protocol_lines, outcome.protocol_dropped_lines) == (2, 1)
@@ -191,11 +212,13 @@ def test_a_megabyte_of_result_is_kept_whole(run: Run) -> None:
 
 
 def test_a_result_with_broken_text_is_still_a_result(run: Run) -> None:
-    run.start(run.python("import os; os.write(3, b'{\"type\":\"result\",\"summary\":\"\\xff\\xfe\"}\\n')"))
+    run.start(run.python('import os; os.write(3, b\'{"type":"result","summary":"\\xff\\xfe"}\\n\')'))
     assert run.outcome().result_line == '{"type":"result","summary":"\ufffd\ufffd"}'
 
 
-@pytest.mark.parametrize("line", ['"result"', '["result"]', '{"type":"result"', '{"result":1}', "[" * 3000 + '"result"'])
+@pytest.mark.parametrize(
+    "line", ['"result"', '["result"]', '{"type":"result"', '{"result":1}', "[" * 3000 + '"result"']
+)
 def test_what_only_looks_like_a_result_is_none(run: Run, line: str) -> None:
     (run.files / "line").write_text(line + "\n")
     run.start(run.shell("cat $DIR/line >&3"))
@@ -225,14 +248,18 @@ def small_disk(tmp_path: Path) -> Iterator[Run]:
     """A run on a disk of 6 MiB, of which the runner reserves two for its outcome."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(disk)], capture_output=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(disk)], capture_output=True
+    )
     if mounted.returncode:
         pytest.skip("a small disk needs the right to mount a tmpfs")
     try:
         with runs_in(disk) as runs:
             yield runs.new()
     finally:
-        eventually(lambda: subprocess.run(["umount", str(disk)], capture_output=True).returncode == 0, BOUND_S)
+        eventually(
+            lambda: subprocess.run(["umount", str(disk)], capture_output=True).returncode == 0, BOUND_S
+        )
 
 
 def fill(folder: Path) -> None:
@@ -283,7 +310,7 @@ def test_the_spool_goes_on_when_there_is_room_again_and_the_gap_shows(small_disk
     run.wait_note("pid")
     fill(run.files)
     (run.files / "ballast").rename(run.files / "full")
-    eventually(lambda: (run.files / "written").exists(), BOUND_S, "more is written than a pipe holds")
+    eventually((run.files / "written").exists, BOUND_S, "more is written than a pipe holds")
     (run.files / "written").write_bytes(b"")
     (run.files / "written").rename(run.files / "room")
     outcome = run.outcome()
@@ -312,6 +339,6 @@ def test_the_folder_may_vanish_under_the_runner(run: Run) -> None:
     pid = run.runner_pid()
     moved = run.folder.rename(run.folder.with_name("moved"))
     (run.files / "go").touch()
-    eventually(lambda: (moved / "outcome.json").exists(), BOUND_S, "it holds on to the folder, not to its name")
+    eventually((moved / "outcome.json").exists, BOUND_S, "it holds on to the folder, not to its name")
     eventually(lambda: not Path(f"/proc/{pid}").exists(), BOUND_S)
     moved.rename(run.folder)

@@ -13,7 +13,19 @@ from tenure.node.process_tree import Process, Tree, read_processes, send_signal
 from tenure.node.runner_folder import Found
 from tenure.node.runner_sweep import look_now, sweep_now
 from tests.eventually import eventually, eventually_async
-from tests.process.runner_lab import BOUND_S, CLOCK, HOLDS, PLATFORM, Run, Runs, gone, is_alive, is_stopped, next_push, process_of
+from tests.process.runner_lab import (
+    BOUND_S,
+    CLOCK,
+    HOLDS,
+    PLATFORM,
+    Run,
+    Runs,
+    gone,
+    is_alive,
+    is_stopped,
+    next_push,
+    process_of,
+)
 
 # Leaves behind: a tool in its own session, a daemon forked twice, one that has cleared its environment, one that
 # ignores what can be ignored, and each of them with a child.
@@ -67,7 +79,11 @@ def test_the_end_of_the_process_ends_the_step_although_others_hold_its_pipes(run
 
 
 def test_a_program_that_closes_its_pipes_and_goes_on_is_waited_for(run: Run) -> None:
-    run.start(run.shell("exec >&- 2>&- 3>&- <&-; echo $$ > $DIR/pid; while [ ! -e $DIR/go ]; do sleep 0.02; done; exit 6"))
+    run.start(
+        run.shell(
+            "exec >&- 2>&- 3>&- <&-; echo $$ > $DIR/pid; while [ ! -e $DIR/go ]; do sleep 0.02; done; exit 6"
+        )
+    )
     pid = int(run.wait_note("pid"))
     assert run.state().found is Found.RUNNING
     (run.files / "go").touch()
@@ -134,7 +150,9 @@ async def test_a_second_cancel_can_only_shorten_the_grace(run: Run) -> None:
 
 
 async def test_a_kill_is_immediate_and_answered_when_the_tree_is_gone(held_run: Run) -> None:
-    held_run.start(held_run.shell("trap '' INT TERM;" + LEAVE + "echo $$ > $DIR/pid; while :; do sleep 0.02; done"))
+    held_run.start(
+        held_run.shell("trap '' INT TERM;" + LEAVE + "echo $$ > $DIR/pid; while :; do sleep 0.02; done")
+    )
     pids = [int(await held_run.wait_note_async("pid")), *left_behind(held_run)]
     async with held_run.control() as control:
         await control.kill()
@@ -169,7 +187,10 @@ async def test_a_cancel_during_a_pause_still_ends_with_sigkill(held_run: Run) ->
 
 
 async def test_after_a_cancel_no_further_step_starts(run: Run) -> None:
-    run.start(run.shell("trap 'exit 0' INT; echo $$ > $DIR/pid; while :; do sleep 0.02; done"), run.shell("true", kind="check"))
+    run.start(
+        run.shell("trap 'exit 0' INT; echo $$ > $DIR/pid; while :; do sleep 0.02; done"),
+        run.shell("true", kind="check"),
+    )
     await run.wait_note_async("pid")
     async with run.control() as control:
         await control.cancel(grace_s=20)
@@ -196,11 +217,17 @@ def test_the_attempts_time_limit_spans_its_steps(run: Run) -> None:
 def test_a_checks_own_time_limit_is_its_own(run: Run) -> None:
     run.start(run.shell("true"), run.shell("exec sleep 60", kind="check", timeout_s=0.3), timeout_s=60)
     outcome = run.outcome()
-    assert (outcome.timed_out, outcome.steps[1].timed_out, outcome.steps[1].signal) == (True, True, signal.SIGINT)
+    assert (outcome.timed_out, outcome.steps[1].timed_out, outcome.steps[1].signal) == (
+        True,
+        True,
+        signal.SIGINT,
+    )
 
 
 async def test_time_limits_stand_still_during_a_pause(run: Run) -> None:
-    run.start(run.shell("echo $$ > $DIR/pid; while [ ! -e $DIR/go ]; do sleep 0.02; done"), timeout_s=2.5, lease_s=1)
+    run.start(
+        run.shell("echo $$ > $DIR/pid; while [ ! -e $DIR/go ]; do sleep 0.02; done"), timeout_s=2.5, lease_s=1
+    )
     await run.wait_note_async("pid")
     async with run.control() as control:
         await next_push(control, "paused")
@@ -221,20 +248,32 @@ def test_a_sigterm_to_the_runner_ends_the_run_in_an_orderly_way(run: Run) -> Non
     assert runner is not None
     os.kill(runner, signal.SIGTERM)
     outcome = run.outcome()
-    assert (outcome.runner_signal, outcome.canceled, outcome.steps[0].exit_code) == (signal.SIGTERM, False, 44)
+    assert (outcome.runner_signal, outcome.canceled, outcome.steps[0].exit_code) == (
+        signal.SIGTERM,
+        False,
+        44,
+    )
 
 
 # -- after the runner's death
 
 
 @pytest.mark.parametrize("held_by", HOLDS)
-def test_a_sweep_after_the_runners_death_finds_what_is_in_sessions_of_its_own(runs: Runs, held_by: str) -> None:
+def test_a_sweep_after_the_runners_death_finds_what_is_in_sessions_of_its_own(
+    runs: Runs, held_by: str
+) -> None:
     if held_by == "cgroup" and PLATFORM.cgroup_parent is None:
         pytest.skip("no cgroup v2 can be made here")
     run = runs.new(held_by)
     # What has cleared its environment and lost its runner is found in a cgroup only; see the next test.
     names = LEFT if held_by == "cgroup" else ("tool", "daemon", "stubborn")
-    run.start(run.shell(LEAVE + ("" if held_by == "cgroup" else "kill $(cat $DIR/bare);") + "echo $$ > $DIR/pid; exec sleep 60"))
+    run.start(
+        run.shell(
+            LEAVE
+            + ("" if held_by == "cgroup" else "kill $(cat $DIR/bare);")
+            + "echo $$ > $DIR/pid; exec sleep 60"
+        )
+    )
     run.wait_note("pid")
     pids = [int(run.wait_note(name)) for name in names]
     run.kill_runner()
@@ -254,7 +293,11 @@ def test_a_sweep_after_the_runners_death_finds_what_is_in_sessions_of_its_own(ru
 def test_an_orphan_that_hides_its_environment_keeps_the_tree_from_being_proven_gone(run: Run) -> None:
     run.start(run.shell("(setsid sh -c 'echo $$ > $DIR/bare; exec env -i /bin/sleep 60' &) ; sleep 60"))
     pid = int(run.wait_note("bare"))
-    eventually(lambda: (process := process_of(pid)) and process.parent == run.runner_pid(), BOUND_S, "it is an orphan")
+    eventually(
+        lambda: (process := process_of(pid)) and process.parent == run.runner_pid(),
+        BOUND_S,
+        "it is an orphan",
+    )
     run.kill_runner()
     try:
         eventually(lambda: (process := process_of(pid)) and process_tree.is_reaper(process.parent), BOUND_S)
@@ -292,7 +335,10 @@ def test_a_run_that_proved_its_own_end_needs_no_sweep(run: Run) -> None:
 
 
 def test_a_frozen_tree_whose_runner_died_is_swept(held_run: Run) -> None:
-    held_run.start(held_run.shell("setsid sh -c 'echo $$ > $DIR/tool; sleep 60; true' & echo $$ > $DIR/pid; sleep 60"), lease_s=1)
+    held_run.start(
+        held_run.shell("setsid sh -c 'echo $$ > $DIR/tool; sleep 60; true' & echo $$ > $DIR/pid; sleep 60"),
+        lease_s=1,
+    )
     pids = [int(held_run.wait_note(name)) for name in ("pid", "tool")]
     runner = held_run.runner_pid()
     assert runner is not None

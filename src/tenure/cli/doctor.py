@@ -57,7 +57,7 @@ async def findings(cli: Invocation) -> list[Finding]:
     found += platform_findings()
     holder = hub_check.holder(cli.home, HUB_PART)
     found.append(machine_check.check_port(settings, hub_runs=holder is not None))
-    found += await hub_check.check_hub(cli, settings, now_ms)
+    found += await hub_check.check_hub(cli, settings)
     return found
 
 

@@ -30,14 +30,20 @@ class DownOptions(NamedTuple):
     """What `down` takes."""
 
     leave: Annotated[
-        bool, typer.Option("--leave", help="Leave runs alone: they go on, and the next `up` takes them up again.")
+        bool,
+        typer.Option("--leave", help="Leave runs alone: they go on, and the next `up` takes them up again."),
     ] = False
     cancel: Annotated[
-        bool, typer.Option("--cancel", help="Cancel the tasks that run here first, and wait until they have ended.")
+        bool,
+        typer.Option(
+            "--cancel", help="Cancel the tasks that run here first, and wait until they have ended."
+        ),
     ] = False
     wait_s: Annotated[
         str | None,
-        typer.Option("--wait-s", metavar="DURATION", help="Wait at most so long for runs, then leave them alone."),
+        typer.Option(
+            "--wait-s", metavar="DURATION", help="Wait at most so long for runs, then leave them alone."
+        ),
     ] = None
 
 

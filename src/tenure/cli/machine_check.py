@@ -23,7 +23,7 @@ OPEN_FILES_WARN = 1024
 EARLIEST_MS = 1_750_000_000_000
 """The middle of 2025: a clock before it was never set."""
 FUTURE_FILES_MS = 120_000
-SKEW_WARN_MS = 2_000
+
 SECRET_FILES = ("local.token", "secret", "credential")
 """Files of which nobody but their owner may read anything."""
 

@@ -27,12 +27,12 @@ class LogOptions(NamedTuple):
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on showing what is written until the run ends.")
     ] = False
-    stderr_only: Annotated[bool, typer.Option("--stderr", help="Only what was written to standard error.")] = (
-        False
-    )
-    stdout_only: Annotated[bool, typer.Option("--stdout", help="Only what was written to standard output.")] = (
-        False
-    )
+    stderr_only: Annotated[
+        bool, typer.Option("--stderr", help="Only what was written to standard error.")
+    ] = False
+    stdout_only: Annotated[
+        bool, typer.Option("--stdout", help="Only what was written to standard output.")
+    ] = False
 
 
 class Line(NamedTuple):
@@ -75,7 +75,8 @@ async def show(cli: Invocation, run: LocalRun, options: LogOptions) -> None:
     wanted = tuple(
         stream
         for stream in STREAMS
-        if not (options.stderr_only and stream == "stdout") and not (options.stdout_only and stream == "stderr")
+        if not (options.stderr_only and stream == "stdout")
+        and not (options.stdout_only and stream == "stderr")
     )
     reader = RunReader(run, wanted)
     while True:

@@ -105,21 +105,21 @@ def protocol_lines(chunks: Iterable[bytes]) -> Iterator[ProtocolLine]:
     yield from reader.close()
 
 
-def recorded_lines(chunks: Iterable[bytes], result_line: str | None, dropped: int) -> Iterator[ProtocolLine]:
+def recorded_lines(chunks: Iterable[bytes], last_word: str | None, dropped: int) -> Iterator[ProtocolLine]:
     """The messages of a stream that was stored within bounds, so that some may be missing.
 
-    `dropped`: how many lines were not stored. `result_line`: the last `result` that was seen, stored or not.
-    Without one, a dropped line may have been the result, and says so.
+    `dropped`: how many lines were not stored. `last_word`: the last `result` or `ask` that was seen, stored or
+    not. Where lines are missing and no last word is known, one of them may have been it, and that is said.
     """
-    result = None if result_line is None else parse_line(result_line.encode("utf-8", "replace"))
+    word = None if last_word is None else parse_line(last_word.encode("utf-8", "replace"))
     seen = False
     for line in protocol_lines(chunks):
-        seen = seen or line == result
+        seen = seen or line == word
         yield line
     if dropped > 0:
-        yield Bad(reason=f"{dropped} lines were not stored", maybe_result=result is None)
-    if result is not None and not seen:
-        yield result
+        yield Bad(reason=f"{dropped} lines were not stored", maybe_result=word is None)
+    if word is not None and not seen:
+        yield word
 
 
 def nesting(text: str) -> int:

@@ -43,6 +43,17 @@ class Feed:
             for woken in readers:
                 woken.set()
 
+    def check_room(self) -> None:
+        """May one more follow?
+
+        Raises:
+            OverloadedError: as many follow as may.
+        """
+        if self._count >= READERS:
+            raise OverloadedError(
+                f"{READERS} live streams are open; close one, or read pages.", limit=READERS
+            )
+
     async def follow(self, stream: str | None, after: int) -> AsyncIterator[list[Recorded]]:
         """Events of one stream after a version, or (`stream` None) of all after a `seq`, as they become known. An
         empty list means that nothing has happened for a while.

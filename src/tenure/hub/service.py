@@ -33,6 +33,7 @@ from tenure.hub.loops.due import DueLoop
 from tenure.hub.loops.ready import ReadyLoop
 from tenure.hub.loops.release import ReleaseLoop
 from tenure.hub.presence import Presence
+from tenure.hub.record import Record
 from tenure.hub.waiting import WaitingRoom
 from tenure.ledger.port import Committed, Ledger
 
@@ -65,6 +66,7 @@ class Hub:
         self.access = Access(ledger)
         self.presence = Presence(clock)
         self.feed = Feed(ledger)
+        self.record = Record(ledger)
         self.stopping = asyncio.Event()
         age = Alarm(clock)
         self.room = WaitingRoom(age)
@@ -104,6 +106,7 @@ class Hub:
 
     def heard(self, committed: Committed) -> None:
         """What a commit means for everybody who waits or remembers."""
+        self.record.heard(committed)
         self.access.heard(committed)
         self.room.heard(committed)
         self._due.heard(committed)

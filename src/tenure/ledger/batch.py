@@ -30,6 +30,7 @@ from tenure.ledger.port import Committed, Recorded
 
 if TYPE_CHECKING:
     from tenure.core.events import Event
+    from tenure.core.ids import Address
     from tenure.core.world import Entity
     from tenure.ledger.group_commit import Outcome
     from tenure.ledger.loaded_world import LoadedWorld
@@ -112,9 +113,7 @@ def link(decided: Decided, tail: Tail, now: Now) -> tuple[list[Row], Commit]:
         heads[stream] = (version + 1, digest)
         seq += 1
         rows.append((seq, commit_no, stream, version + 1, at_ms, kind_of(event), body, digest))
-    commit = Commit(
-        commit_no, tail.commit.last_seq + 1, seq, now.wall_ms, now.awake_ms, now.hub, ""
-    )
+    commit = Commit(commit_no, tail.commit.last_seq + 1, seq, now.wall_ms, now.awake_ms, now.hub, "")
     digest = commit_hash(tail.commit.hash, commit, (row[7] for row in rows))
     return rows, replace(commit, hash=digest)
 
@@ -127,7 +126,7 @@ def kind_of(event: Event) -> str:
 def committed(decided: Decided, rows: list[Row], commit: Commit, changed: Sequence[Entity]) -> Committed:
     """A commit as its subscribers see it; `changed` are the Tasks and recipients it touched."""
     queued: dict[str, int] = {}
-    eased = []
+    eased: list[Address] = []
     for one in changed:
         if isinstance(one, Task) and one.queue_key is not None:
             queued[one.queue_key] = min(one.ready_at_ms, queued.get(one.queue_key, one.ready_at_ms))

@@ -194,7 +194,10 @@ class GroupCommit:
             _fail(batch, error)
         except Exception as error:
             log.exception("a commit ended in an error that is not one of ours")
-            _fail(batch, OutcomeUnknownError(f"the commit ended in {error!r}; whether it happened is not known."))
+            _fail(
+                batch,
+                OutcomeUnknownError(f"the commit ended in {error!r}; whether it happened is not known."),
+            )
         except BaseException:
             _fail(batch, OutcomeUnknownError("the commit was interrupted; whether it happened is not known."))
             raise

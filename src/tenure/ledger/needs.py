@@ -131,9 +131,7 @@ def _close(command: cm.CloseAttention, wants: Wants, _world: LoadedWorld) -> Pla
     yield
 
 
-def _credential(
-    command: cm.IssueCredential | cm.RevokeCredential, wants: Wants, _world: LoadedWorld
-) -> Plan:
+def _credential(command: cm.IssueCredential | cm.RevokeCredential, wants: Wants, _world: LoadedWorld) -> Plan:
     wants.key(Credential, command.credential_id)
     yield
 

@@ -114,9 +114,7 @@ class Reads(Protocol):
 
     async def task_by_key(self, by: str, idempotency_key: str) -> Task | None: ...
 
-    async def tasks(
-        self, where: TaskFilter, cursor: str | None = None, limit: int = PAGE
-    ) -> TaskPage:
+    async def tasks(self, where: TaskFilter, cursor: str | None = None, limit: int = PAGE) -> TaskPage:
         """A page of at most `limit` (1 to PAGE) Tasks, newest first.
 
         Raises:

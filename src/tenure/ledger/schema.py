@@ -90,9 +90,7 @@ def _indexes() -> None:
     # once: one Task for each key of a submitter.
     _index("tasks_by_key", "tasks", "submitted_by", "idempotency_key", unique=True)
     # A claim reads the head of its queues; Tasks that wait for anything else are not in it.
-    _index(
-        "tasks_queued", "tasks", "queue_key", "ready_at_ms", "task_id", where="queue_key IS NOT NULL"
-    )
+    _index("tasks_queued", "tasks", "queue_key", "ready_at_ms", "task_id", where="queue_key IS NOT NULL")
     # Lists by state, newest first.
     _index("tasks_by_state", "tasks", "state", "task_id")
     # Whom to tell after a crash that a dependency has ended: only those that still wait.

@@ -47,7 +47,7 @@ class Shelf(dict[str, Any]):
 
     def peek(self, key: str) -> Any:
         """The entity if it is in memory; None may also mean that it is not."""
-        found = dict.get(self, key)
+        found: Any = super().get(key)
         return self._old.get(key) if found is None else found
 
     def get(self, key: str, default: Any = None) -> Any:

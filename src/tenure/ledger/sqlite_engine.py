@@ -80,7 +80,8 @@ class SqliteEngine:
                 self._tail = Tail(self._store.last_commit())
             except STORAGE_ERRORS as error:
                 self.close()
-                raise storage_error(error) from error
+                failure = storage_error(error)
+                raise failure from error
         return self._store
 
     def close(self) -> None:
@@ -95,8 +96,8 @@ class SqliteEngine:
         """Decide and commit a batch.
 
         Raises:
-            UnavailableError: nothing of it was committed.
-            OutcomeUnknownError: it cannot be told whether it was.
+            TenureError: `UnavailableError` if nothing of it was committed, `OutcomeUnknownError` if that
+                cannot be told.
         """
         try:
             return self._run_together(commands, now)
@@ -216,14 +217,15 @@ def open_writer(connect: Connect) -> sqlite3.Connection:
         for pragma in WRITER_PRAGMAS:
             connection.execute(pragma).fetchall()
         (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
-        if mode not in ("wal", "memory"):
-            raise StorageFailedError(
-                f"the database stays in journal mode {mode}; it needs WAL. Put the data folder on a local disk.",
-                journal_mode=mode,
-            )
     except BaseException:
         connection.close()
         raise
+    if mode != "wal":
+        connection.close()
+        raise StorageFailedError(
+            f"the database stays in journal mode {mode}; it needs WAL. Put the data folder on a local disk.",
+            journal_mode=mode,
+        )
     return connection
 
 

@@ -3,10 +3,11 @@
 In WAL mode a reader sees the last commit and neither waits for the writer nor holds it up. What must fit
 together is read in one transaction. These methods block; `sqlite.SqliteLedger` runs them on an executor."""
 
+# ruff: noqa: S608 - this SQL is made of our own names; what somebody sent is always bound
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,8 @@ from tenure.core.ids import DeliveryId, TaskId
 from tenure.core.late import Late
 from tenure.core.task import TERMINAL_TASK_STATES, Task, TaskState
 from tenure.core.world import E
-from tenure.errors import InvalidError
-from tenure.ledger.port import PAGE, Recorded, TaskFilter, TaskHistory, TaskPage
+from tenure.ledger.listing import check_limit, page
+from tenure.ledger.port import Recorded, TaskFilter, TaskHistory, TaskPage
 from tenure.ledger.row import TABLES, label
 from tenure.ledger.sqlite_failure import STORAGE_ERRORS, storage_error
 from tenure.ledger.sqlite_store import keys_json
@@ -60,7 +61,7 @@ class SqliteReads:
             self._opened = None
 
     @contextmanager
-    def _asking(self) -> Iterator[sqlite3.Connection]:
+    def _asking(self) -> Generator[sqlite3.Connection]:
         """A connection inside one read transaction.
 
         Raises:
@@ -77,7 +78,8 @@ class SqliteReads:
             self._opened.execute("COMMIT")
         except STORAGE_ERRORS as error:
             self.close()
-            raise storage_error(error) from error
+            failure = storage_error(error)
+            raise failure from error
         except BaseException:
             self.close()
             raise
@@ -110,7 +112,14 @@ class SqliteReads:
                 task=task,
                 attempts=tuple(attempts),
                 deliveries=tuple(_select(connection, Delivery, OF_TASK, task_id)),
-                late=tuple(_select(connection, Late, f"{_among('attempt_id')} ORDER BY heard_at_ms, late_id", keys_json(names))),
+                late=tuple(
+                    _select(
+                        connection,
+                        Late,
+                        f"{_among('attempt_id')} ORDER BY heard_at_ms, late_id",
+                        keys_json(names),
+                    )
+                ),
                 attention=tuple(_about(connection, (task_id, *names), open_only=False)),
                 dependencies=tuple(others[one] for one in dict.fromkeys(task.spec.after) if one in others),
             )
@@ -126,8 +135,7 @@ class SqliteReads:
             return _about(connection, subjects, open_only=True)
 
     def tasks(self, where: TaskFilter, cursor: str | None, limit: int) -> TaskPage:
-        if not 1 <= limit <= PAGE:
-            raise InvalidError(f"limit is {limit}; 1 to {PAGE} rows are given at once.", field="limit")
+        check_limit(limit)
         text, values = _task_query(where, cursor, limit + 1)
         with self._asking() as connection:
             return page(_from(connection, Task, text, *values), limit)
@@ -137,7 +145,9 @@ class SqliteReads:
             return [Recorded(*row) for row in connection.execute(f"{_RECORDED} {rest}", values)]
 
     def due(self, now_ms: int, limit: int) -> list[DeliveryId]:
-        text = "SELECT delivery_id FROM deliveries WHERE due_at_ms <= ? ORDER BY due_at_ms, delivery_id LIMIT ?"
+        text = (
+            "SELECT delivery_id FROM deliveries WHERE due_at_ms <= ? ORDER BY due_at_ms, delivery_id LIMIT ?"
+        )
         return [DeliveryId(one) for (one,) in self._rows(text, now_ms, limit)]
 
     def next_due_ms(self) -> int | None:
@@ -168,12 +178,6 @@ class SqliteReads:
 
 
 OF_TASK = "WHERE task_id = ? ORDER BY claimed_at_ms, delivery_id"
-
-
-def page(found: list[Task], limit: int) -> TaskPage:
-    """A page from one row more than it may have."""
-    more = len(found) > limit
-    return TaskPage(tuple(found[:limit]), found[limit - 1].task_id if more else None)
 
 
 def _task_query(where: TaskFilter, cursor: str | None, limit: int) -> tuple[str, list[Any]]:
@@ -223,7 +227,7 @@ def _from(connection: sqlite3.Connection, kind: type[E], source: str, *values: A
     table = TABLES[kind]
     columns = ", ".join(f"t.{column.name}" for column in table.columns)
     # `source` is ours: tables and conditions over columns, never anything that somebody sent.
-    rows = connection.execute(f"SELECT {columns} FROM {source}", values)  # noqa: S608 - see above
+    rows = connection.execute(f"SELECT {columns} FROM {source}", values)
     return [table.entity(row) for row in rows]
 
 
@@ -247,5 +251,8 @@ def _attempts(connection: sqlite3.Connection, task_id: TaskId) -> list[Attempt]:
 def _about(connection: sqlite3.Connection, subjects: Iterable[str], *, open_only: bool) -> list[Attention]:
     still = " AND t.open = 1" if open_only else ""
     return _select(
-        connection, Attention, f"{_among('subject')}{still} ORDER BY t.opened_at_ms, t.item_id", keys_json(subjects)
+        connection,
+        Attention,
+        f"{_among('subject')}{still} ORDER BY t.opened_at_ms, t.item_id",
+        keys_json(subjects),
     )

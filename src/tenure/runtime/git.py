@@ -20,7 +20,7 @@ from typing import NoReturn, NotRequired, TypedDict, Unpack, final
 
 from msgspec import Struct
 
-from tenure.errors import ConfigurationError, StorageFullError, TenureError, UnavailableError
+from tenure.errors import ConfigurationError, GitFailedError, GitTimeoutError, StorageFullError
 from tenure.runtime.process import ChildCommand, ChildResult, RunChild, run_child
 
 MINIMUM_GIT = (2, 36)
@@ -101,18 +101,6 @@ CACHE_OVERRIDES = (
 _FULL_DISK = re.compile(rb"No space left on device|Disk quota exceeded")
 _SSH_PASSWORD = re.compile(r"(?<=ssh://)([^/\s:@]*):[^/\s]*@")
 _USER_INFO = re.compile(r"(?<!ssh)(://)[^/\s]*@")
-
-
-class GitFailedError(TenureError):
-    """Git refused or failed; the message has the end of what it said."""
-
-    code = "git_failed"
-
-
-class GitTimeoutError(UnavailableError):
-    """Git did not finish in time and was ended. What it was for can be repeated."""
-
-    code = "git_timeout"
 
 
 class CallOptions(TypedDict):

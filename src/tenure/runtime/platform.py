@@ -111,7 +111,7 @@ def own_cgroups(proc: Path = _PROC) -> Iterator[str]:
     """Where this process's cgroup v2 can be seen; usually one folder, none where there is no v2."""
     entries = (line.split(":", 2) for line in read_text(proc / "self" / "cgroup").splitlines())
     own = next((entry[2] for entry in entries if entry[0] == "0"), None)
-    if own is None:
+    if own is None or ".." in own.split("/"):  # none, or outside of what this namespace shows
         return
     for line in read_text(proc / "self" / "mountinfo").splitlines():
         before, _, after = line.partition(" - ")

@@ -3,6 +3,7 @@
 Frozen: it says what a database of revision 0001 looks like, whatever `schema` says today. That all revisions
 together lead to `schema` is tested."""
 
+# ruff: noqa: S608 - this SQL is made of the names below
 from __future__ import annotations
 
 from typing import Any
@@ -23,8 +24,7 @@ def upgrade() -> None:
     _record()
     _indexes()
     if op.get_bind().dialect.name == "sqlite":
-        for trigger in TRIGGERS:
-            op.execute(trigger)
+        _triggers()
         op.execute("PRAGMA user_version = 1")
 
 
@@ -236,63 +236,65 @@ def _index(name: str, table: str, columns: str, *, unique: bool = False, where: 
     )
 
 
-TRIGGERS = (
-    "CREATE TRIGGER commits_kept BEFORE DELETE ON commits "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of commits is ever deleted'); END",
-    "CREATE TRIGGER events_kept BEFORE DELETE ON events "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of events is ever deleted'); END",
-    "CREATE TRIGGER facets_kept BEFORE DELETE ON facets "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of facets is ever deleted'); END",
-    "CREATE TRIGGER tasks_kept BEFORE DELETE ON tasks "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of tasks is ever deleted'); END",
-    "CREATE TRIGGER attempts_kept BEFORE DELETE ON attempts "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of attempts is ever deleted'); END",
-    "CREATE TRIGGER deliveries_kept BEFORE DELETE ON deliveries "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of deliveries is ever deleted'); END",
-    "CREATE TRIGGER recipients_kept BEFORE DELETE ON recipients "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of recipients is ever deleted'); END",
-    "CREATE TRIGGER nodes_kept BEFORE DELETE ON nodes "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of nodes is ever deleted'); END",
-    "CREATE TRIGGER attention_kept BEFORE DELETE ON attention "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of attention is ever deleted'); END",
-    "CREATE TRIGGER late_kept BEFORE DELETE ON late "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of late is ever deleted'); END",
-    "CREATE TRIGGER credentials_kept BEFORE DELETE ON credentials "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of credentials is ever deleted'); END",
-    "CREATE TRIGGER hub_kept BEFORE DELETE ON hub "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of hub is ever deleted'); END",
-    "CREATE TRIGGER commits_fixed BEFORE UPDATE ON commits "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of commits ever changes'); END",
-    "CREATE TRIGGER events_fixed BEFORE UPDATE ON events "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of events ever changes'); END",
-    "CREATE TRIGGER facets_fixed BEFORE UPDATE ON facets "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: no row of facets ever changes'); END",
-    "CREATE TRIGGER tasks_fixed BEFORE UPDATE OF task_id, spec, spec_digest, lineage, submitted_by, idempotency_key, submitted_at_ms ON tasks "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of tasks never changes'); END",
-    "CREATE TRIGGER attempts_fixed BEFORE UPDATE OF attempt_id, task_id, number, spec, spec_digest, created_at_ms ON attempts "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of attempts never changes'); END",
-    "CREATE TRIGGER deliveries_fixed BEFORE UPDATE OF delivery_id, attempt_id, task_id, number, recipient, node_id, claim_id, granted_to, fence, token_digest, claimed_at_ms ON deliveries "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of deliveries never changes'); END",
-    "CREATE TRIGGER recipients_fixed BEFORE UPDATE OF address, name ON recipients "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of recipients never changes'); END",
-    "CREATE TRIGGER nodes_fixed BEFORE UPDATE OF node_id, name, credential_digest, enrolled_at_ms ON nodes "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of nodes never changes'); END",
-    "CREATE TRIGGER attention_fixed BEFORE UPDATE OF item_id, kind, subject ON attention "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of attention never changes'); END",
-    "CREATE TRIGGER late_fixed BEFORE UPDATE OF late_id, delivery_id, attempt_id, task_id, kind, claimed_fence, current_fence, incarnation, outcome, heard_at_ms ON late "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of late never changes'); END",
-    "CREATE TRIGGER credentials_fixed BEFORE UPDATE OF credential_id, name, role, token_digest, issued_at_ms, issued_by ON credentials "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of credentials never changes'); END",
-    "CREATE TRIGGER hub_fixed BEFORE UPDATE OF hub_id ON hub "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: this column of hub never changes'); END",
-    "CREATE TRIGGER commits_appended BEFORE INSERT ON commits WHEN NEW.commit_no <= (SELECT max(commit_no) FROM commits) "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: commits are only ever appended'); END",
-    "CREATE TRIGGER events_appended BEFORE INSERT ON events WHEN NEW.seq <= (SELECT max(seq) FROM events) "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: events are only ever appended'); END",
-    "CREATE TRIGGER tasks_end_once BEFORE UPDATE ON tasks WHEN OLD.state IN ('canceled', 'completed', 'failed', 'rejected') "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: a Task that has ended never changes'); END",
-    "CREATE TRIGGER attempts_end_once BEFORE UPDATE ON attempts WHEN OLD.state = 'ended' AND (NEW.state IS NOT OLD.state OR NEW.harness IS NOT OLD.harness OR NEW.model IS NOT OLD.model OR NEW.last_delivery IS NOT OLD.last_delivery OR NEW.started_at_ms IS NOT OLD.started_at_ms OR NEW.ended_at_ms IS NOT OLD.ended_at_ms OR NEW.verdict IS NOT OLD.verdict OR NEW.outcome IS NOT OLD.outcome OR (OLD.answer IN ('accept', 'rerun', 'retire') AND (NEW.answer IS NOT OLD.answer OR NEW.answer_because IS NOT OLD.answer_because OR NEW.answer_by IS NOT OLD.answer_by OR NEW.answer_at_ms IS NOT OLD.answer_at_ms))) "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: an Attempt that has ended never changes'); END",
-    "CREATE TRIGGER attempts_freeze BEFORE UPDATE OF harness, model ON attempts WHEN (OLD.harness IS NOT NULL AND NEW.harness IS NOT OLD.harness) OR (OLD.model IS NOT NULL AND NEW.model IS NOT OLD.model) "
-    "BEGIN SELECT RAISE(ABORT, 'frozen: harness and model of an Attempt are frozen once they are set'); END",
-)
+def _triggers() -> None:
+    for name in (*_RECORD, *_FIXED):
+        _trigger(f"{name}_kept", "DELETE", name, f"no row of {name} is ever deleted")
+    for name in _RECORD:
+        _trigger(f"{name}_fixed", "UPDATE", name, f"no row of {name} ever changes")
+    for name, columns in _FIXED.items():
+        listed = ", ".join(columns.split())
+        _trigger(f"{name}_fixed", f"UPDATE OF {listed}", name, f"this column of {name} never changes")
+    for name, key in (("commits", "commit_no"), ("events", "seq")):
+        _trigger(
+            f"{name}_appended", "INSERT", name, f"{name} are only ever appended",
+            f"NEW.{key} <= (SELECT max({key}) FROM {name})",
+        )  # fmt: skip
+    _trigger("tasks_end_once", "UPDATE", "tasks", "a Task that has ended never changes", _TASK_ENDED)
+    _trigger(
+        "attempts_end_once", "UPDATE", "attempts", "an Attempt that has ended never changes", _attempt_ended()
+    )
+    _trigger(
+        "attempts_freeze", "UPDATE OF harness, model", "attempts",
+        "harness and model of an Attempt are frozen once they are set",
+        "(OLD.harness IS NOT NULL AND NEW.harness IS NOT OLD.harness) OR "
+        "(OLD.model IS NOT NULL AND NEW.model IS NOT OLD.model)",
+    )  # fmt: skip
+
+
+def _attempt_ended() -> str:
+    kept, answer = (
+        " OR ".join(f"NEW.{column} IS NOT OLD.{column}" for column in columns.split())
+        for columns in (_KEPT_BY_ENDED, _ANSWER)
+    )
+    return f"OLD.state = 'ended' AND ({kept} OR (OLD.answer IN ('accept', 'rerun', 'retire') AND ({answer})))"
+
+
+def _trigger(name: str, when: str, table: str, says: str, if_: str | None = None) -> None:
+    condition = f" WHEN {if_}" if if_ else ""
+    op.execute(
+        f"CREATE TRIGGER {name} BEFORE {when} ON {table}{condition} "
+        f"BEGIN SELECT RAISE(ABORT, 'frozen: {says}'); END"
+    )
+
+
+_RECORD = ("commits", "events", "facets")
+_FIXED = {
+    "tasks": "task_id spec spec_digest lineage submitted_by idempotency_key submitted_at_ms",
+    "attempts": "attempt_id task_id number spec spec_digest created_at_ms",
+    "deliveries": (
+        "delivery_id attempt_id task_id number recipient node_id claim_id granted_to fence "
+        "token_digest claimed_at_ms"
+    ),
+    "recipients": "address name",
+    "nodes": "node_id name credential_digest enrolled_at_ms",
+    "attention": "item_id kind subject",
+    "late": (
+        "late_id delivery_id attempt_id task_id kind claimed_fence current_fence incarnation "
+        "outcome heard_at_ms"
+    ),
+    "credentials": "credential_id name role token_digest issued_at_ms issued_by",
+    "hub": "hub_id",
+}
+_TASK_ENDED = "OLD.state IN ('canceled', 'completed', 'failed', 'rejected')"
+_KEPT_BY_ENDED = "state harness model last_delivery started_at_ms ended_at_ms verdict outcome"
+_ANSWER = "answer answer_because answer_by answer_at_ms"

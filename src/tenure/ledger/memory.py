@@ -1,0 +1,255 @@
+"""The ledger in memory: the whole record as one World, for tests and the simulator.
+
+It is the same port over the same group commit and the same decisions; only what keeps the record differs. It
+forgets everything with its process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+
+from tenure.core.access import Credential
+from tenure.core.attempt import Attempt
+from tenure.core.attention import Attention
+from tenure.core.clock import Clock
+from tenure.core.commands import Command, ReleaseDependent, Reply
+from tenure.core.decide import decide
+from tenure.core.delivery import Delivery, Now, Terms
+from tenure.core.ids import AttemptId, DeliveryId, IncarnationId, NodeId, TaskId
+from tenure.core.late import Late
+from tenure.core.recipient import Node, Recipient
+from tenure.core.task import Task
+from tenure.core.world import Changes, E, Entity, World
+from tenure.ledger.batch import Decide, Judge, Tail, committed, decide_all, link, recorded
+from tenure.ledger.chain import GENESIS, Commit
+from tenure.ledger.group_commit import MAX_QUEUE, GroupCommit, Ran
+from tenure.ledger.listing import check_limit, page
+from tenure.ledger.port import PAGE, Committed, Listener, Recorded, Run, TaskFilter, TaskHistory, TaskPage
+from tenure.ledger.row import Row, facets, label
+
+
+class TouchedWorld(World):
+    """A World that remembers what a batch has changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: dict[str, Entity] = {}
+
+    def accept(self, changes: Changes) -> None:
+        super().accept(changes)
+        for changed in changes.values():
+            self.touched.update(changed)
+
+
+class MemoryEngine:
+    """An `Engine` that cannot fail: what is decided is kept."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._tail = Tail(None)
+        self.world = TouchedWorld()
+        self.rows: list[Row] = []
+        self.commits: list[Commit] = []
+
+    def run(self, commands: Sequence[Command], now: Now) -> Ran:
+        self.world.touched = {}
+        decided = decide_all(self.world, self._judge, commands, now)
+        if not decided.events:
+            return Ran(decided.outcomes, list)
+        for event in decided.events:
+            self._tail.heads.setdefault(event.stream, (0, GENESIS))
+        rows, commit = link(decided, self._tail, now)
+        self._tail.commit = commit
+        self.rows += rows
+        self.commits.append(commit)
+        touched = list(self.world.touched.values())
+
+        def told() -> list[Committed]:
+            return [committed(decided, rows, commit, touched)]
+
+        return Ran(decided.outcomes, told)
+
+
+class MemoryParts(Struct, frozen=True):
+    """As `sqlite.SqliteParts`, without a database."""
+
+    run: Run
+    clock: Clock
+    hub: IncarnationId
+    terms: Terms = Terms()
+    decide: Decide = decide
+    max_queue: int = MAX_QUEUE
+
+
+class MemoryLedger:
+    """A `Ledger`. A second one over the same `engine` has its record, as after a restart."""
+
+    def __init__(self, parts: MemoryParts, engine: MemoryEngine | None = None) -> None:
+        self._judge = Judge(parts.decide, parts.terms)
+        self.engine = engine or MemoryEngine(self._judge)
+        self._world: World = self.engine.world
+        self._group = GroupCommit(self.engine, parts.run, parts.clock, parts.hub, max_queue=parts.max_queue)
+
+    async def open(self) -> None:
+        """Nothing is to be done; the other ledgers have this too."""
+
+    async def close(self) -> None:
+        await self._group.drain()
+
+    async def execute(self, command: Command) -> Reply:
+        return await self._group.execute(command)
+
+    async def execute_many(self, commands: Sequence[Command]) -> list[Reply]:
+        return await self._group.execute_many(commands)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        return self._group.subscribe(listener)
+
+    # -- reads
+
+    async def find(self, kind: type[E], key: str) -> E | None:
+        return self._world.find(kind, key)
+
+    async def find_many(self, kind: type[E], keys: Iterable[str]) -> dict[str, E]:
+        return self._found(kind, keys)
+
+    def _found(self, kind: type[E], keys: Iterable[str]) -> dict[str, E]:
+        found = {key: self._world.find(kind, key) for key in keys}
+        return {key: one for key, one in found.items() if one is not None}
+
+    async def task_by_key(self, by: str, idempotency_key: str) -> Task | None:
+        return self._world.task_by_key(by, idempotency_key)
+
+    async def tasks(self, where: TaskFilter, cursor: str | None = None, limit: int = PAGE) -> TaskPage:
+        check_limit(limit)
+        older = (one for one in self._world.every(Task) if cursor is None or one.task_id < cursor)
+        found = sorted((one for one in older if _fits(one, where)), key=lambda one: one.task_id, reverse=True)
+        return page(found, limit)
+
+    async def history(self, task_id: TaskId) -> TaskHistory | None:
+        task = self._world.find(Task, task_id)
+        if task is None:
+            return None
+        late = (one for one in self._world.every(Late) if one.task_id == task_id)
+        others = self._found(Task, task.spec.after)
+        return TaskHistory(
+            task=task,
+            attempts=tuple(await self.attempts(task_id)),
+            deliveries=tuple(await self.deliveries(task_id)),
+            late=tuple(sorted(late, key=_heard)),
+            attention=tuple(self._about((task_id,), open_only=False)),
+            dependencies=tuple(others[one] for one in dict.fromkeys(task.spec.after) if one in others),
+        )
+
+    async def attempts(self, task_id: TaskId) -> list[Attempt]:
+        found = (one for one in self._world.every(Attempt) if one.task_id == task_id)
+        return sorted(found, key=lambda one: one.number)
+
+    async def deliveries(self, task_id: TaskId) -> list[Delivery]:
+        return sorted((one for one in self._world.every(Delivery) if one.task_id == task_id), key=_claimed)
+
+    async def late(self, attempt_id: AttemptId) -> list[Late]:
+        return sorted((one for one in self._world.every(Late) if one.attempt_id == attempt_id), key=_heard)
+
+    async def attention(self, open_only: bool = True, limit: int = PAGE) -> list[Attention]:
+        items = sorted(self._world.every(Attention), key=lambda one: one.item_id)
+        if open_only:
+            return sorted((one for one in items if one.open), key=lambda one: one.opened_at_ms)[:limit]
+        return sorted(items, key=lambda one: -one.opened_at_ms)[:limit]
+
+    async def attention_about(self, task_ids: Iterable[TaskId]) -> list[Attention]:
+        return self._about(task_ids, open_only=True)
+
+    def _about(self, task_ids: Iterable[TaskId], *, open_only: bool) -> list[Attention]:
+        wanted = set(task_ids)
+        items = (one for one in self._world.every(Attention) if one.open or not open_only)
+        found = (one for one in items if one.subject.partition("/")[0] in wanted)
+        return sorted(found, key=lambda one: (one.opened_at_ms, one.item_id))
+
+    async def recipients(self) -> list[Recipient]:
+        return sorted(self._world.every(Recipient), key=lambda one: one.address)
+
+    async def nodes(self) -> list[Node]:
+        return sorted(self._world.every(Node), key=lambda one: (one.name, one.node_id))
+
+    async def node_named(self, name: str) -> Node | None:
+        return next((one for one in self._world.nodes_named(name) if not one.revoked), None)
+
+    async def node_by_credential(self, digest: str) -> Node | None:
+        return next((one for one in self._world.every(Node) if one.credential_digest == digest), None)
+
+    async def credentials(self) -> list[Credential]:
+        return sorted(self._world.every(Credential), key=lambda one: (one.issued_at_ms, one.credential_id))
+
+    async def credential_by_digest(self, digest: str) -> Credential | None:
+        return next((one for one in self._world.every(Credential) if one.token_digest == digest), None)
+
+    async def deliveries_of_node(self, node_id: NodeId) -> list[Delivery]:
+        return sorted(self._world.deliveries_of_node(node_id), key=_claimed)
+
+    async def stream(self, stream: str, after_version: int = 0, limit: int = PAGE) -> list[Recorded]:
+        found = (recorded(row) for row in self.engine.rows if row[2] == stream)
+        return [one for one in found if one.version > after_version][:limit]
+
+    async def events(self, after_seq: int = 0, limit: int = PAGE) -> list[Recorded]:
+        return [recorded(row) for row in self.engine.rows[after_seq : after_seq + limit]]
+
+    async def due(self, now_ms: int, limit: int) -> list[DeliveryId]:
+        waiting = ((one.due_at_ms, one.delivery_id) for one in self._world.every(Delivery))
+        due = sorted((at_ms, name) for at_ms, name in waiting if at_ms is not None and at_ms <= now_ms)
+        return [name for _, name in due[:limit]]
+
+    async def next_due_ms(self) -> int | None:
+        waiting = (one.due_at_ms for one in self._world.every(Delivery))
+        return min((at_ms for at_ms in waiting if at_ms is not None), default=None)
+
+    async def next_ready_ms(self, queues: Iterable[str], after_ms: int) -> int | None:
+        wanted = set(queues)
+        later = (one.ready_at_ms for one in self._world.every(Task) if one.queue_key in wanted)
+        return min((at_ms for at_ms in later if at_ms > after_ms), default=None)
+
+    async def dependents_of(self, task_id: TaskId) -> list[TaskId]:
+        ended = self._world.find(Task, task_id)
+        names = {task_id, *ended.lineage} if ended else set[TaskId]()
+        return sorted(
+            one.task_id
+            for one in self._world.every(Task)
+            if not one.is_terminal
+            and (one.waits_for or one.failed_dependencies)
+            and not names.isdisjoint(one.spec.after)
+        )
+
+    async def unreleased(self, limit: int) -> list[tuple[TaskId, TaskId]]:
+        everybody = list(self._world.every(Task))
+        ended = [one for one in everybody if one.is_terminal]
+        waiting = [one for one in everybody if one.waits_for or one.failed_dependencies]
+        pairs = ((one, other) for one in waiting for other in ended if _waits_for(one, other))
+        told = ((one.task_id, other.task_id) for one, other in pairs if self._would_change(one, other))
+        return sorted(told)[:limit]
+
+    def _would_change(self, waiting: Task, ended: Task) -> bool:
+        """Would it matter to tell the one how the other has ended? The core knows."""
+        command = ReleaseDependent(waiting.task_id, ended.task_id)
+        return bool(self._judge.decide(self._world, command, self._group.now(), self._judge.terms).events)
+
+
+def _waits_for(waiting: Task, ended: Task) -> bool:
+    ends = {ended.task_id, *ended.lineage}
+    return not ends.isdisjoint((*waiting.waits_for, *waiting.failed_dependencies))
+
+
+def _fits(task: Task, where: TaskFilter) -> bool:
+    asked = {("label", label(name, value)) for name, value in where.labels.items()}
+    asked |= {("by", where.submitted_by)} if where.submitted_by is not None else set()
+    asked |= {("route", where.route)} if where.route is not None else set()
+    has = {(facet, value) for facet, value, _ in facets(task)}
+    return asked <= has and (not where.states or not {task.state}.isdisjoint(where.states))
+
+
+def _claimed(one: Delivery) -> tuple[int, str]:
+    return one.claimed_at_ms, one.delivery_id
+
+
+def _heard(one: Late) -> tuple[int, str]:
+    return one.heard_at_ms, one.late_id

@@ -1,0 +1,44 @@
+"""Examples of the API's description; a test sends each of them."""
+
+from __future__ import annotations
+
+from litestar.openapi.spec import Example
+
+SHA = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+TASK_REQUEST = Example(
+    summary="Work on a repository, with a check",
+    value={
+        "objective": "Make `make test` pass again and say in one sentence what was wrong.",
+        "to": "claude",
+        "repository": "https://git.example/shop.git",
+        "base_sha": SHA,
+        "checks": [{"name": "tests", "argv": ["make", "test"], "timeout_s": 600}],
+        "timeout_s": 3600,
+        "labels": {"team": "shop"},
+    },
+)
+BATCH_REQUEST = Example(
+    summary="Two Tasks, the second after the first",
+    value={
+        "items": [
+            {"key": "shop:build", "task": {"objective": "Build it.", "to": "claude"}},
+            {
+                "key": "shop:test",
+                "task": {"objective": "Test it.", "to": "claude", "after": ["key:shop:build"]},
+            },
+        ]
+    },
+)
+REASON = Example(summary="A reason", value={"because": "the outage of the registry is over"})
+RECONCILE = Example(
+    summary="Run it again",
+    value={
+        "answer": "rerun",
+        "because": "the machine was reinstalled and nothing was pushed",
+        "item_version": 1,
+        "tree_gone": True,
+    },
+)
+CLOSE = Example(summary="Read and done", value={"item_version": 1, "because": "the clock is right again"})
+TOKEN_REQUEST = Example(summary="A token that may submit", value={"name": "ci", "role": "submitter"})

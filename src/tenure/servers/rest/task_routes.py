@@ -1,0 +1,186 @@
+"""`/v1/tasks`: submitting, looking, canceling, trying again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Response, get, post
+from litestar.openapi import ResponseSpec
+from litestar.params import Body, Parameter
+
+from tenure.core.access import Role
+from tenure.core.ids import TaskId
+from tenure.core.task import TaskState
+from tenure.errors import InvalidError
+from tenure.hub.queries import check_page
+from tenure.ledger.port import TaskFilter
+from tenure.servers.rest import example
+from tenure.servers.rest.gate import HubRequest, api_of, needs
+from tenure.servers.rest.json_body import JsonBody
+from tenure.wire import api
+
+IdempotencyKey = Annotated[
+    str | None,
+    Parameter(
+        header="Idempotency-Key",
+        required=False,
+        description="Names the operation, 1 to 200 characters. The same key and request give the recorded Task; the "
+        "same key with another request is refused. Keys are the caller's own.",
+    ),
+]
+Limit = Annotated[int, Parameter(query="limit", description="Items of a page, 1 to 500.")]
+
+REPLAYED = {
+    200: ResponseSpec(
+        api.TaskBody, generate_examples=False, description="The key had recorded this Task before"
+    )
+}
+
+
+@post(
+    "/v1/tasks",
+    dto=JsonBody,
+    guards=[needs(Role.SUBMITTER)],
+    status_code=201,
+    responses=REPLAYED,
+    tags=["tasks"],
+    summary="Submit a Task",
+)
+async def submit_task(
+    request: HubRequest,
+    data: Annotated[api.TaskRequest, Body(examples=[example.TASK_REQUEST])],
+    idempotency_key: IdempotencyKey = None,
+) -> Response[api.TaskBody]:
+    """Record a Task. The answer leaves after the commit; a recipient nobody knows is no error, the Task waits and
+    `why` says for what."""
+    if not idempotency_key:
+        raise InvalidError(
+            "a submit needs the header `Idempotency-Key`: 1 to 200 characters that name the operation, so that it can "
+            "be sent again after a lost answer without doing it twice.",
+            field="Idempotency-Key",
+        )
+    body = await api_of(request).submit(request.user, idempotency_key, data)
+    return Response(body, status_code=200 if body.replayed else 201)
+
+
+@post(
+    "/v1/tasks:batch",
+    dto=JsonBody,
+    guards=[needs(Role.SUBMITTER)],
+    status_code=200,
+    tags=["tasks"],
+    summary="Submit up to 500 Tasks",
+)
+async def submit_batch(
+    request: HubRequest, data: Annotated[api.BatchRequest, Body(examples=[example.BATCH_REQUEST])]
+) -> api.BatchReply:
+    """Record many Tasks, each under its own key and with its own result. `after` may name others of the batch as
+    `key:KEY`, in any order."""
+    return await api_of(request).submit_batch(request.user, data)
+
+
+@get("/v1/tasks", guards=[needs(Role.VIEWER)], tags=["tasks"], summary="List Tasks")
+async def list_tasks(
+    request: HubRequest,
+    state: Annotated[list[str] | None, Parameter(description="A state; several may be given.")] = None,
+    to: Annotated[str | None, Parameter(description="The recipient or pool as it was named.")] = None,
+    submitted_by: Annotated[str | None, Parameter(description="The name of the submitting token.")] = None,
+    label: Annotated[list[str] | None, Parameter(description="NAME=VALUE; several must all fit.")] = None,
+    waiting_for: Annotated[str | None, Parameter(description="Only Tasks that wait for this one.")] = None,
+    cursor: Annotated[str | None, Parameter(description="`next_cursor` of the page before.")] = None,
+    limit: Limit = 50,
+) -> api.TaskPage:
+    """Tasks that pass every filter, newest first."""
+    where = TaskFilter(
+        states=tuple(_state(one) for one in state or ()),
+        route=to,
+        submitted_by=submitted_by,
+        labels=dict(_label(one) for one in label or ()),
+        waiting_for=None if waiting_for is None else TaskId(waiting_for),
+    )
+    return await api_of(request).queries.tasks(where, cursor, check_page(limit))
+
+
+@get("/v1/tasks/{task_id:str}", guards=[needs(Role.VIEWER)], tags=["tasks"], summary="One Task")
+async def get_task(request: HubRequest, task_id: str) -> api.TaskBody:
+    """A Task as it stands, with the reason why."""
+    return await api_of(request).queries.task(task_id)
+
+
+@get("/v1/tasks/{task_id:str}/attempts", guards=[needs(Role.VIEWER)], tags=["tasks"], summary="Its Attempts")
+async def get_attempts(request: HubRequest, task_id: str) -> api.AttemptPage:
+    """Every Attempt of a Task, oldest first: verdict, evidence, Deliveries, what came late, and what can be answered
+    if its outcome is unknown."""
+    return await api_of(request).queries.attempts(task_id)
+
+
+@get(
+    "/v1/tasks/{task_id:str}/why",
+    guards=[needs(Role.VIEWER)],
+    tags=["tasks"],
+    summary="Why it is where it is",
+)
+async def get_why(request: HubRequest, task_id: str) -> api.Reason:
+    """One reason with a stable code and a sentence. There always is one."""
+    return await api_of(request).queries.why(task_id)
+
+
+@post(
+    "/v1/tasks/{task_id:str}/cancel",
+    dto=JsonBody,
+    guards=[needs(Role.SUBMITTER)],
+    status_code=200,
+    tags=["tasks"],
+    summary="Ask for its cancellation",
+)
+async def cancel_task(
+    request: HubRequest, task_id: str, data: Annotated[api.CancelRequest, Body(examples=[example.REASON])]
+) -> api.CancelReply:
+    """Cancellation is a protocol: the reply says how far it has come. Asked twice it is asked once."""
+    return await api_of(request).cancel(request.user, task_id, data.because)
+
+
+@post(
+    "/v1/tasks/{task_id:str}/retry",
+    dto=JsonBody,
+    guards=[needs(Role.SUBMITTER)],
+    status_code=200,
+    tags=["tasks"],
+    summary="Try again, with a reason",
+)
+async def retry_task(
+    request: HubRequest,
+    task_id: str,
+    data: Annotated[api.RetryRequest, Body(examples=[example.REASON])],
+    idempotency_key: IdempotencyKey = None,
+) -> api.RetryReply:
+    """The next Attempt of a Task that waits for an answer; a new Task that continues one that has ended. An unknown
+    Attempt is reconciled instead."""
+    return await api_of(request).retry(request.user, task_id, data.because, idempotency_key)
+
+
+def _state(text: str) -> TaskState:
+    if text not in list(TaskState):
+        raise InvalidError(
+            f"{text[:40]!r} is no state of a Task; known: {', '.join(TaskState)}.", field="state"
+        )
+    return TaskState(text)
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidError(f"{text[:80]!r} is no label; write NAME=VALUE.", field="label")
+    return name, value
+
+
+ROUTES = (
+    submit_task,
+    submit_batch,
+    list_tasks,
+    get_task,
+    get_attempts,
+    get_why,
+    cancel_task,
+    retry_task,
+)

@@ -2,14 +2,11 @@
 
 import os
 import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from tenure.node import process_tree
-from tenure.node.process_tree import Process, Tree, read_processes, send_signal
 from tenure.node.runner_folder import Found
 from tenure.node.runner_sweep import look_now, sweep_now
 from tests.eventually import eventually, eventually_async
@@ -350,44 +347,3 @@ def test_a_frozen_tree_whose_runner_died_is_swept(held_run: Run) -> None:
 
 def moves(pids: list[int]) -> bool:
     return not all(is_stopped(pid) for pid in pids)
-
-
-# -- never the wrong process
-
-
-def test_a_process_that_only_has_the_same_pid_is_not_signaled() -> None:
-    bystander = subprocess.Popen(["/bin/sleep", "60"])
-    try:
-        found = process_of(bystander.pid)
-        assert found is not None
-        found.start -= 1  # as if the one that was seen had died and its pid had been given out again
-        send_signal(found, signal.SIGKILL)
-        assert bystander.poll() is None
-        found.start += 1
-        send_signal(found, signal.SIGTERM)
-        assert bystander.wait(BOUND_S) == -signal.SIGTERM
-    finally:
-        bystander.kill()
-        bystander.wait(BOUND_S)
-
-
-def test_a_tree_without_a_root_holds_neither_init_nor_the_one_who_looks() -> None:
-    tree = Tree("nobody-has-this-marker", None, time.monotonic)
-    assert tree.members(deep=True) == []
-    assert tree.is_empty()
-    assert tree.kill() == 0
-
-
-def test_the_name_of_a_program_cannot_confuse_the_table() -> None:
-    row = Process(5, b"5 (a) R 1 2 3) S 77 5 5 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 999 0\n")
-    assert (row.state, row.parent, row.start, row.cpu) == ("S", 77, 999, 10)
-
-
-def test_a_process_whose_first_thread_has_ended_still_lives() -> None:
-    dead = Process(5, b"5 (x) Z 1 5 5 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9 0\n")
-    half = Process(5, b"5 (x) Z 1 5 5 0 -1 0 0 0 0 0 0 0 0 0 20 0 2 0 9 0\n")
-    assert (dead.state, half.state) == ("Z", "R")
-
-
-def test_every_process_on_the_machine_can_be_read() -> None:
-    assert {1, os.getpid()} <= read_processes().keys()

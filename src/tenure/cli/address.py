@@ -44,3 +44,10 @@ def address_of(cli: Invocation) -> Address:
             url=url,
         )
     return Address(url.rstrip("/"), token)
+
+
+def is_local(cli: Invocation) -> bool:
+    """Is the hub of this invocation the one of this data folder, on this very machine?"""
+    local = (local_hub_url(cli.home) or "").rstrip("/")
+    named = cli.given.hub_url or cli.env.get("TENURE_HUB") or local
+    return bool(local) and named.rstrip("/") == local

@@ -13,7 +13,7 @@ import typer.main
 from tenure import __version__
 from tenure.cli import catalog
 from tenure.cli.failure import INTERRUPTED, USAGE, tell_error, tell_usage
-from tenure.cli.invocation import Given, context_parameter, family, options_of, signed, taken
+from tenure.cli.invocation import Called, Given, context_parameter, family, options_of, signed, taken
 
 CLOSEST = 3
 
@@ -65,7 +65,7 @@ def root(**values: Any) -> None:
         Exit: the version was asked for.
     """
     context: typer.Context = values["context"]
-    context.obj = taken(Given, values)
+    context.obj = Called(taken(Given, values), context.obj or ())
     if values["version"]:
         typer.echo(f"tenure {__version__}")
         raise typer.Exit
@@ -93,7 +93,7 @@ def run_application(arguments: list[str]) -> int:
     json, debug = "--json" in own, "--debug" in own
     group = cast("Any", typer.main.get_command(app))
     try:
-        result = group.main(args=arguments, prog_name="tenure", standalone_mode=False)
+        result = group.main(args=arguments, prog_name="tenure", standalone_mode=False, obj=tuple(arguments))
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         return tell_usage(error.format_message(), context.command_path if context else "tenure", json=json)

@@ -51,13 +51,21 @@ class Given(NamedTuple):
         return Given._make(mine or theirs for mine, theirs in zip(self, before, strict=True))
 
 
+class Called(NamedTuple):
+    """What the root command hands down: the options before the command's name, and all words of the command line."""
+
+    given: Given = Given()
+    arguments: tuple[str, ...] = ()
+
+
 @final
 class Invocation:
-    """One call of a command."""
+    """One call of a command. `arguments` are the words of the command line as they were written."""
 
-    def __init__(self, given: Given, env: Mapping[str, str]) -> None:
+    def __init__(self, given: Given, env: Mapping[str, str], arguments: tuple[str, ...] = ()) -> None:
         self.given = given
         self.env = env
+        self.arguments = arguments
         self.out = Output(json=given.json)
 
     @cached_property
@@ -143,9 +151,9 @@ def bound(body: Callable[..., Any]) -> Callable[..., Any]:
     kinds = {one.name: one.annotation for one in own if is_options(one.annotation)}
 
     def call(**values: Any) -> Any:
-        given = taken(Given, values)
-        outer = values.pop("context").obj
-        invocation = Invocation(given.over(outer) if isinstance(outer, Given) else given, environment())
+        called = values.pop("context").obj or Called()
+        given = taken(Given, values).over(called.given)
+        invocation = Invocation(given, environment(), called.arguments)
         values |= {name: taken(kind, values) for name, kind in kinds.items()}
         result = body(invocation, **values)
         if inspect.iscoroutine(result):

@@ -16,6 +16,8 @@ from tenure.wire.codec import nesting_depth
 CREDENTIAL_LENGTH = range(32, 257)
 ID_LENGTH = 80
 WAIT_S = 30.0
+LAST_INSTANT_MS = 253_402_300_799_999
+"""The end of the year 9999; RFC 3339 has no later one."""
 STAGES = frozenset({"mirrored", "acknowledged", "started", "ended", "closed"})
 
 
@@ -59,7 +61,7 @@ def check_renewal(item: ws.RenewItem) -> None:
         TooLargeError: the progress is too long.
     """
     _check_number("counter", item.counter)
-    _check_number("started_at_ms", item.started_at_ms or 0)
+    _check_number("started_at_ms", item.started_at_ms or 0, LAST_INSTANT_MS)
     _check_numbers(item.progress)
     _check_numbers(item.usage)
     size = len(canonical(item.progress))
@@ -138,6 +140,6 @@ def _check_numbers(values: Progress | Usage) -> None:
             _check_number(name, value)
 
 
-def _check_number(field: str, value: float) -> None:
-    if not 0 <= value <= limits.INTEGER:
-        raise InvalidError(f"{field} is out of range; 0 to {limits.INTEGER}.", field=field)
+def _check_number(field: str, value: float, largest: int = limits.INTEGER) -> None:
+    if not 0 <= value <= largest:
+        raise InvalidError(f"{field} is out of range; 0 to {largest}.", field=field)

@@ -211,6 +211,14 @@ def _leg(
         wants.key(Late, late_id(delivery_id, LateKind.REPORT, command.digest))
     yield
     yield from _about_delivery(wants, world, delivery_id)
+    delivery = world.shelves[Delivery].peek(delivery_id)
+    task = world.shelves[Task].peek(delivery.task_id) if delivery is not None else None
+    if task is not None and task.lease != delivery_id:
+        # Its sender has lost the lease: was this heard before?
+        if isinstance(command, cm.Renew):
+            wants.key(Late, late_id(delivery_id, LateKind.RENEW, ""))
+        elif isinstance(command, cm.Acknowledge):
+            wants.key(Late, late_id(delivery_id, LateKind.ACKNOWLEDGE, command.receipt_digest))
 
 
 def _due(command: cm.Due, wants: Wants, world: LoadedWorld) -> Plan:

@@ -105,9 +105,9 @@ class SqliteEngine:
             raise
         except Exception as error:
             if len(commands) == 1:
-                log.exception("the database refused a command; nothing of it was committed")
+                log.exception("a command ran into a bug; nothing of it was committed: %s", type(commands[0]).__name__)
                 return Ran([bug(commands[0], error)], list)
-            log.warning("the database refused a batch (%s); its commands go one by one", error)
+            log.warning("a batch cannot be kept (%r); its commands go one by one", error)
         return self._run_apart(commands, now)
 
     def _run_apart(self, commands: Sequence[Command], now: Now) -> Ran:

@@ -37,8 +37,14 @@ class Statements(Struct, frozen=True):
 def statements(schema: str) -> Statements:
     return Statements(
         tables={kind: _table_statements(schema, table) for kind, table in TABLES.items()},
-        insert_facet=insert_into(f"{schema}.{FACETS}", FACET_COLUMNS),
+        insert_facet=_insert(schema, FACETS, FACET_COLUMNS),
     )
+
+
+def _insert(schema: str, name: str, columns: Iterable[str]) -> str:
+    text = insert_into(f"{schema}.{name}", columns)
+    # A forged record may make a row twice; its copy takes the later one and the comparison says so.
+    return text if schema == "main" else text.replace("INSERT", "INSERT OR REPLACE", 1)
 
 
 def _table_statements(schema: str, table: Table) -> TableStatements:
@@ -50,9 +56,26 @@ def _table_statements(schema: str, table: Table) -> TableStatements:
         # CROSS JOIN keeps the order: the keys first, then one index probe for each.
         load=f"SELECT {selected} FROM json_each(?) AS k CROSS JOIN {name} AS t ON t.{table.key} = k.value",
         load_one=f"SELECT {selected} FROM {name} AS t WHERE t.{table.key} = ?",
-        insert=insert_into(name, columns),
+        insert=_insert(schema, table.name, columns),
         update=f"UPDATE {name} SET {changes} WHERE {table.key} = ?" if changes else None,
     )
+
+
+def copy_tables() -> list[str]:
+    """What makes the temporary copy of all tables: their columns and keys, without a check or an index."""
+    entities = [
+        (
+            table.name,
+            [f"{one.name} PRIMARY KEY" if one.name == table.key else one.name for one in table.columns],
+        )
+        for table in TABLES.values()
+    ]
+    facets = (FACETS, [*FACET_COLUMNS, f"PRIMARY KEY ({', '.join(FACET_COLUMNS)})"])
+    return [f"CREATE TABLE temp.{name} ({', '.join(parts)})" for name, parts in (*entities, facets)]
+
+
+def select(name: str, columns: Iterable[str]) -> str:
+    return f"SELECT {', '.join(columns)} FROM {name}"
 
 
 def insert_into(name: str, columns: Iterable[str]) -> str:
@@ -63,7 +86,7 @@ def insert_into(name: str, columns: Iterable[str]) -> str:
 INSERT_EVENT = insert_into("main.events", EVENT_COLUMNS)
 INSERT_COMMIT = insert_into("main.commits", COMMIT_COLUMNS)
 
-LAST_COMMIT = f"SELECT {', '.join(COMMIT_COLUMNS)} FROM main.commits ORDER BY commit_no DESC LIMIT 1"
+LAST_COMMIT = f"{select('main.commits', COMMIT_COLUMNS)} ORDER BY commit_no DESC LIMIT 1"
 HEADS = (
     "SELECT e.stream, e.version, e.hash FROM json_each(?) AS k CROSS JOIN main.events AS e ON e.seq = "
     "(SELECT seq FROM main.events WHERE stream = k.value ORDER BY version DESC LIMIT 1)"

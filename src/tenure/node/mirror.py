@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
@@ -80,7 +81,10 @@ _END = (
     "UPDATE delivery SET stage = 'ended', outcome = ?, handback = ?, tree_gone = ? "
     "WHERE delivery_id = ? AND stage = 'mirrored'"
 )
-_REOPEN = "UPDATE delivery SET stage = 'ended', answer = NULL WHERE delivery_id = ? AND released = 0"
+_REOPEN = (
+    "UPDATE delivery SET stage = 'ended', answer = NULL "
+    "WHERE delivery_id = ? AND stage = 'closed' AND (outcome IS NULL) <> (handback IS NULL)"
+)
 _CLOSE = "UPDATE delivery SET stage = 'closed', answer = ? WHERE delivery_id = ?"
 _RELEASE = (
     "UPDATE delivery SET stage = 'closed', released = 1, outcome = NULL, handback = NULL WHERE delivery_id = ?"
@@ -104,7 +108,7 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 T = TypeVar("T")
 
 Connect = Callable[[Path], sqlite3.Connection]
-"""The SQLite driver: opens the file, for use from any thread (one at a time)."""
+"""The SQLite driver: opens the file."""
 
 
 class Identity(Struct, frozen=True):
@@ -139,6 +143,7 @@ class Row(Struct, frozen=True):
     """A row as it stands. `stage`: `mirrored`, `ended` (then one of `outcome` and `handback` is set) or `closed`."""
 
     mirrored: MirroredDelivery
+    receipt_digest: str
     stage: str
     outcome: Outcome | None
     handback: str | None
@@ -171,11 +176,10 @@ class Mirror:
     Each of them raises StorageFullError or another UnavailableError when nothing was written, and may be repeated."""
 
     def __init__(self, path: Path, connect: Connect, executor: Executor) -> None:
-        """`executor` runs what blocks; calls never overlap."""
+        """`executor` runs what blocks and has one thread only, so that no two calls use the connection at once."""
         self._path = path
         self._connect = connect
         self._executor = executor
-        self._turn = asyncio.Lock()
         self._pending: list[_Change] = []
         self._driver: asyncio.Task[None] | None = None
         self._connection: sqlite3.Connection | None = None
@@ -341,7 +345,7 @@ class Mirror:
                 if error is None:
                     change.done.set_result(None)
                 else:
-                    change.done.set_exception(error)
+                    change.done.set_exception(_own_copy(error))
 
     def _committed(self, batch: list[_Change]) -> None:
         connection = self._open_connection()
@@ -356,11 +360,10 @@ class Mirror:
             raise
 
     async def _in_executor(self, work: Callable[[], T]) -> T:
-        async with self._turn:
-            try:
-                return await asyncio.get_running_loop().run_in_executor(self._executor, work)
-            except (sqlite3.Error, OSError) as error:
-                raise storage_error(self._path, error) from error
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        except (sqlite3.Error, OSError) as error:
+            raise storage_error(self._path, error) from error
 
     def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -376,11 +379,17 @@ def storage_error(path: Path, error: Exception) -> UnavailableError:
     return StorageFailedError(f"{path} cannot be used ({error}); look at the disk", path=str(path))
 
 
+def _own_copy(error: BaseException) -> BaseException:
+    """One for each that waits: a shared exception would gather all their tracebacks."""
+    return type(error)(error.message, **error.facts) if isinstance(error, UnavailableError) else error
+
+
 def _row(
     body: bytes, stage: str, outcome: bytes | None, handback: str | None, tree_gone: int, answer: str | None
 ) -> Row:
     return Row(
         mirrored=msgspec.json.decode(body, type=MirroredDelivery),
+        receipt_digest=hashlib.sha256(body).hexdigest(),
         stage=stage,
         outcome=None if outcome is None else msgspec.json.decode(outcome, type=Outcome),
         handback=handback,

@@ -31,6 +31,7 @@ MARKER_VARIABLE = "TENURE_ATTEMPT_MARKER"
 PAUSE_BOUND_S = 2.0
 KILL_BOUND_S = 10.0  # a process in an uninterruptible wait does not die; then the number that is left is told
 ENVIRONMENT_BYTES = 4 << 20  # more than Linux gives one program by default
+PIDS_BYTES = 1 << 20
 HAS_PROC = os.access("/proc/self/stat", os.R_OK)
 CLONE3 = 435  # the same number on all architectures that matter
 CLONE_INTO_CGROUP = 1 << 33
@@ -122,7 +123,7 @@ class Tree:
         """The pids in the cgroup and below it: a harness may divide its own."""
         pids: list[int] = []
         for folder in self.cgroup_folders():
-            pids += [int(pid) for pid in read_file(f"{folder}/cgroup.procs").split()]
+            pids += [int(pid) for pid in read_file(f"{folder}/cgroup.procs", PIDS_BYTES).split()]
         return pids
 
     def cgroup_folders(self) -> list[str]:

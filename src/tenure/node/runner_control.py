@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     Json = dict[str, Any]
-    Obey = Callable[[Json], str | None]
-    """Returns why not, or None."""
+    Act = Callable[[], str | None]
+    """Does what was asked; returns why not, or None."""
 
 CHUNK_BYTES = 256 * 1024
 REQUEST_BYTES = 65_536
@@ -85,13 +85,18 @@ class Link:
     def __init__(self) -> None:
         self.part, self.subscribed = b"", False
 
+    def subscribe(self) -> None:
+        self.subscribed = True
+
 
 class Control:
     """The socket in the run folder."""
 
-    def __init__(self, poller: Poller, obey: "Obey", state: "Callable[[], Json]") -> None:
-        """`obey` does what a request asks; `state` is told with every message."""
-        self.poller, self.obey, self.state = poller, obey, state
+    def __init__(
+        self, poller: Poller, understand: "Callable[[Json], Act]", state: "Callable[[], Json]"
+    ) -> None:
+        """`understand` reads a request without doing it; `state` is told with every message."""
+        self.poller, self.understand, self.state = poller, understand, state
         self.links: dict[int, Link] = {}
         remove(SOCKET_NAME)
         self.listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -126,16 +131,15 @@ class Control:
             self.send(fd, self.answer(link, line))
 
     def answer(self, link: Link, line: bytes) -> "Json":
-        number, error = 0, "bad_request"
+        number = 0
         try:
             request = decode(line)
             number = int(request["id"])
-            if request["op"] == "subscribe":
-                link.subscribed, error = True, None
-            else:
-                error = self.obey(request)
+            act = link.subscribe if request["op"] == "subscribe" else self.understand(request)
         except (ValueError, KeyError, TypeError, OverflowError):
-            pass
+            error = "bad_request"
+        else:
+            error = act()  # outside of the above: a fault of our own is no bad request
         return {"type": "reply", "re": number, "error": error, "status": self.state()}
 
     def push(self, what: str) -> None:

@@ -244,7 +244,11 @@ class RunnerControl:
         try:
             while line := await self._reader.readline():
                 self._take(msgspec.json.decode(line, type=Reply | Push))
-        except (OSError, ValueError, msgspec.DecodeError):  # cut off, or not our runner's words: either way the folder is asked
+        except (
+            OSError,
+            ValueError,
+            msgspec.DecodeError,
+        ):  # cut off, or not our runner's words: either way the folder is asked
             return
         finally:
             self._ended = True

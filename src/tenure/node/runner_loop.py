@@ -15,13 +15,15 @@ import os
 from tenure.node.process_tree import HAS_PROC, MARKER_VARIABLE, Tree
 from tenure.node.runner_child import PROTOCOL_FD, Origin, become
 from tenure.node.runner_control import Control, Poller
-from tenure.node.runner_record import awake_s, boot_ns, new_outcome, record_outcome, stamp, suspended_ns
+from tenure.node.runner_record import Log, Sleep, awake_s, boot_ns, new_outcome, record_outcome, stamp
 from tenure.node.runner_spool import Protocol, Spool
 
 TYPE_CHECKING = False  # what `typing` would say, without the time to import it
 if TYPE_CHECKING:
     import signal as _signal
     from typing import Any
+
+    from tenure.node.runner_control import Act
 
     Json = dict[str, Any]
 else:
@@ -32,7 +34,6 @@ NEVER = float("inf")
 SAMPLE_COST = 50  # sampling takes at most one part in so many of the time
 BUSY_SHARE = 0.05  # less CPU than this is an idle event loop, not progress
 TELL_S = 0.2  # between two pushes that tell of new protocol lines
-LOG_BYTES = 65_536
 OVER = ("canceled", "timed_out", "killed_stale", "runner_signal")
 
 
@@ -46,7 +47,7 @@ class Runner:
         self.deadline_ns: int = launch["deadline_boottime_ns"]
         self.counter = 0
         self.poller = Poller()
-        self.control = Control(self.poller, self.obey, self.state)
+        self.control = Control(self.poller, self.understand, self.state)
         parent = launch["cgroup_parent"]
         self.tree = Tree(launch["marker"], parent and f"{parent}/tenure-{launch['marker']}", awake_s)
         self.protocol = Protocol(launch["limits"])
@@ -60,8 +61,8 @@ class Runner:
         self.sampled, self.sampled_at, self.sample_at = (0, 0, 0, 0), awake_s(), 0.0
         self.changed_s = self.worked_s()
         self.told_lines, self.tell_at = 0, 0.0
-        self.suspended_before_ns = suspended_ns()
-        self.log_room = LOG_BYTES
+        self.sleep = Sleep()
+        self.log = Log()
 
     # -- the run
 
@@ -72,7 +73,7 @@ class Runner:
             self.tree.own()
             self.run_steps()
         except Exception as error:  # noqa: BLE001 - whatever it was, the record must say so
-            self.log(f"failed: {error!r}")
+            self.log.write(f"failed: {error!r}")
             self.outcome["unknown" if self.started else "never_started"] = f"runner failed: {error!r}"
         self.finish()
 
@@ -181,7 +182,7 @@ class Runner:
         self.outcome |= stamp("ended")
         self.outcome |= {
             "paused_s": round(self.paused_s, 3),
-            "suspended_s": round((suspended_ns() - self.suspended_before_ns) / 1e9, 3),
+            "suspended_s": self.sleep.total_s(),
             "cpu_ms": self.sampled[0],
             "counter": self.counter,
             "held_by": self.tree.held_by,
@@ -227,7 +228,9 @@ class Runner:
         if self.can_pause() and boot_ns() >= self.deadline_ns:
             self.paused_at = awake_s()
             if not self.tree.pause():
-                self.log("some of the tree still ran when the time to pause it was over; it is tried again")
+                self.log.write(
+                    "some of the tree still ran when the time to pause it was over; it is tried again"
+                )
             self.control.push("paused")
 
     def judge_timers(self) -> None:
@@ -309,7 +312,7 @@ class Runner:
             _signal.signal(number, _signal.SIG_IGN)
         read_end, write_end = os.pipe()
         os.set_blocking(write_end, False)
-        _signal.set_wakeup_fd(write_end)
+        _signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
         _signal.signal(_signal.SIGCHLD, self.on_signal)
         _signal.signal(_signal.SIGTERM, self.on_signal)
         self.poller.pump(read_end, len)
@@ -321,28 +324,35 @@ class Runner:
 
     # -- messages
 
-    def obey(self, request: "Json") -> str | None:
+    def understand(self, request: "Json") -> "Act":
+        """What a request asks for, not done yet.
+
+        Raises:
+            ValueError: it makes no sense. (KeyError, TypeError and OverflowError mean the same.)
+        """
         op = request["op"]
-        if op in {"renew", "stale"} and request["fence"] != self.launch["fence"]:
-            return "wrong_fence"
         if op == "renew":
-            return self.renew(request["deadline_boottime_ns"], request["counter"])
+            fence, deadline_ns, counter = (
+                request["fence"],
+                request["deadline_boottime_ns"],
+                request["counter"],
+            )
+            if not type(fence) is type(deadline_ns) is type(counter) is int:
+                raise ValueError("numbers are wanted")
+            return lambda: self.renew(fence, deadline_ns, counter)
         if op == "cancel":
             grace_s = float(request["grace_s"])
             if not grace_s >= 0:
-                return "bad_request"
-            self.outcome["canceled"] = True
-            self.stop(grace_s)
-        elif op in {"kill", "stale"}:
-            self.outcome["canceled" if op == "kill" else "killed_stale"] = True
-            self.kill_tree()
-        elif op != "status":
-            return "unknown_op"
-        return None
+                raise ValueError("no duration")
+            return lambda: self.cancel(grace_s)
+        if op == "stale":
+            fence = int(request["fence"])
+            return lambda: self.lose(fence)
+        return {"kill": self.cancel, "status": lambda: None}.get(op, lambda: "unknown_op")
 
-    def renew(self, deadline_ns: int, counter: int) -> str | None:
-        if type(deadline_ns) is not int or type(counter) is not int:
-            return "bad_request"
+    def renew(self, fence: int, deadline_ns: int, counter: int) -> str | None:
+        if fence != self.launch["fence"]:
+            return "wrong_fence"
         if counter <= self.counter:
             return "old_counter"
         self.deadline_ns, self.counter = deadline_ns, counter
@@ -350,6 +360,21 @@ class Runner:
             self.end_pause()
             self.tree.resume()
             self.control.push("resumed")
+        return None
+
+    def cancel(self, grace_s: float = 0) -> None:
+        self.outcome["canceled"] = True
+        if grace_s:
+            self.stop(grace_s)
+        else:
+            self.kill_tree()
+
+    def lose(self, fence: int) -> str | None:
+        """The fence is stale: this execution has no owner any more."""
+        if fence != self.launch["fence"]:
+            return "wrong_fence"
+        self.outcome["killed_stale"] = True
+        self.kill_tree()
         return None
 
     def state(self) -> "Json":
@@ -367,12 +392,3 @@ class Runner:
             "quiet_s": round(self.worked_s() - self.changed_s, 3),
             "paused_s": round(awake_s() - self.worked_s(), 3),
         }
-
-    def log(self, text: str) -> None:
-        """To `runner.log`, within a bound, for people."""
-        line = f"{stamp('at')['at_at_ms']} {text}\n".encode(errors="replace")[: self.log_room]
-        self.log_room -= len(line)
-        try:
-            os.write(2, line)
-        except OSError:
-            return

@@ -31,8 +31,10 @@ UNKNOWN_OF_STEP = (
 )  # fmt: skip
 RESERVE_BYTES = (2 << 20) + (128 << 10)
 """The longest result line, with what JSON adds to it, and the rest of the outcome."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 OUTCOME_BOUND_S = 60.0
 RETRY_S = 0.5
+LOG_BYTES = 65_536
 LOCK_TRIES = 60
 LOCK_RETRY_S = 0.005  # the daemon's probe holds the lock for microseconds; that must not cost a start
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -56,9 +58,18 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def suspended_ns() -> int:
-    """Time that this boot has spent suspended (up to a constant)."""
-    return boot_ns() - time.clock_gettime_ns(AWAKE_CLOCK)
+class Sleep:
+    """How long the machine has been suspended since this was made."""
+
+    def __init__(self) -> None:
+        self.lag_ns = self.lag()
+
+    def lag(self) -> int:
+        return boot_ns() - time.clock_gettime_ns(AWAKE_CLOCK)
+
+    def total_s(self) -> float:
+        # The two clocks are read one after the other, so a little less than nothing can come out.
+        return max(0, self.lag() - self.lag_ns) // 1_000_000 / 1000
 
 
 def stamp(name: str) -> "Json":
@@ -76,6 +87,21 @@ def new_runner_id() -> str:
     random = int.from_bytes(os.urandom(10), "big")
     value = wall_ms() << 80 | 7 << 76 | (random >> 62 & 0xFFF) << 64 | 2 << 62 | random & (1 << 62) - 1
     return "i_" + "".join(CROCKFORD[value >> shift & 31] for shift in range(125, -1, -5))
+
+
+class Log:
+    """What is worth a person's look, on standard error (`runner.log`), within a bound."""
+
+    def __init__(self) -> None:
+        self.room = LOG_BYTES
+
+    def write(self, text: str) -> None:
+        line = f"{wall_ms()} {text}\n".encode(errors="replace")[: self.room]
+        self.room -= len(line)
+        try:
+            os.write(2, line)
+        except OSError:
+            return
 
 
 # -- JSON
@@ -136,12 +162,27 @@ def reserve_outcome() -> None:
     """
     fd = os.open("outcome.tmp", os.O_WRONLY | os.O_CREAT, 0o600)
     try:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(fd, 0, RESERVE_BYTES)
-        else:
+        if not allocate(fd, RESERVE_BYTES):
             write_all(fd, bytes(RESERVE_BYTES))
     finally:
         os.close(fd)
+
+
+def allocate(fd: int, size: int) -> bool:
+    """Takes room without writing it; False where the system or the file system cannot.
+
+    Raises:
+        OSError: there is no room.
+    """
+    if not hasattr(os, "posix_fallocate"):
+        return False
+    try:
+        os.posix_fallocate(fd, 0, size)
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
+        return False
+    return True
 
 
 def publish(temporary: str, name: str, data: bytes, move: "Callable[[str, str], None]") -> None:
@@ -181,7 +222,7 @@ def new_outcome(launch: "Json") -> "Json":
     }  # fmt: skip
 
 
-def record_outcome(outcome: "Json", log: "Callable[[str], None]") -> bool:
+def record_outcome(outcome: "Json", log: Log) -> bool:
     """Writes `outcome.json`, again and again within a bound. False: it is not there, the end will be `unknown`."""
     give_up_at = awake_s() + OUTCOME_BOUND_S
     while True:
@@ -190,8 +231,8 @@ def record_outcome(outcome: "Json", log: "Callable[[str], None]") -> bool:
             publish("outcome.tmp", "outcome.json", data, os.rename)
             return True
         except OSError as error:
-            log(f"outcome: {error}")
-            if error.errno in {errno.ENOSPC, errno.EDQUOT} and len(data) > RESERVE_BYTES:
+            log.write(f"outcome: {error}")
+            if error.errno in NO_ROOM and len(data) > RESERVE_BYTES:
                 outcome["result_line"], outcome["result_lost"] = None, True
         if awake_s() > give_up_at:
             return False

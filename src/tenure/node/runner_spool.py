@@ -58,7 +58,7 @@ class Spool:
         path = f"{self.name}.{self.bytes:020d}"
         self.fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
         self.segments.append(path)
-        self.room = self.limits["segment_bytes" if len(self.segments) > 1 else "head_bytes"]
+        self.room = max(1, self.limits["segment_bytes" if len(self.segments) > 1 else "head_bytes"])
         if len(self.segments) > 1 + self.limits["segments"]:
             remove(self.segments.pop(1))
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from litestar import Response, get
 from litestar.openapi import ResponseSpec
-from litestar.params import Parameter
+from litestar.params import FromPath, HeaderParameter, QueryParameter
 from litestar.response import Stream
 
 from tenure.core.access import Role
@@ -32,13 +32,13 @@ STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 After = Annotated[
     int,
-    Parameter(
-        query="after", description="Events after this one: a `version` of a Task's stream, a `seq` of all."
+    QueryParameter(
+        name="after", description="Events after this one: a `version` of a Task's stream, a `seq` of all."
     ),
 ]
 LastEventId = Annotated[
     str | None,
-    Parameter(header="Last-Event-ID", required=False, description="As `after`, for a live stream."),
+    HeaderParameter(name="Last-Event-ID", required=False, description="As `after`, for a live stream."),
 ]
 PAGE_OR_STREAM = {
     200: ResponseSpec(
@@ -58,7 +58,7 @@ PAGE_OR_STREAM = {
 )
 async def task_events(
     request: HubRequest,
-    task_id: str,
+    task_id: FromPath[str],
     after: After = 0,
     limit: Limit = 100,
     last_event_id: LastEventId = None,

@@ -10,6 +10,7 @@ from typing import Any, cast
 from litestar.connection import ASGIConnection, Request
 from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
+from litestar.params import QueryParameter
 
 from tenure.core.access import Role
 from tenure.errors import InvalidError
@@ -22,8 +23,6 @@ from tenure.wire.legs import CONTRACT_HEADER
 HubRequest = Request[Principal, Any, State]
 Connection = ASGIConnection[Any, Principal, Any, State]
 Guard = Callable[[Connection, BaseRouteHandler], Awaitable[None]]
-
-NOT_QUERY = frozenset({"request", "data"})
 
 
 def hub_of(connection: Connection) -> Hub:
@@ -92,12 +91,7 @@ def refuse_unknown_parameters(connection: Connection, handler: BaseRouteHandler)
 
 
 def query_names(handler: BaseRouteHandler) -> frozenset[str]:
-    """The names of a handler's query parameters: its arguments that are neither path nor header."""
-    found: set[str] = set()
-    for name, field in handler.parsed_fn_signature.parameters.items():
-        kwarg: Any = field.kwarg_definition
-        in_path = any(f"{{{name}:" in path for path in handler.paths)
-        if name in NOT_QUERY or in_path or getattr(kwarg, "header", None):
-            continue
-        found.add(getattr(kwarg, "query", None) or name)
-    return frozenset(found)
+    """The names of a handler's query parameters."""
+    fields = handler.parsed_fn_signature.parameters
+    kinds = {name: field.kwarg_definition for name, field in fields.items()}
+    return frozenset(kind.name or name for name, kind in kinds.items() if isinstance(kind, QueryParameter))

@@ -1,9 +1,10 @@
-"""Is it there, and can it work? Neither needs a token."""
+"""Is it there, can it work, and what can be asked? None of these needs a token."""
 
 from __future__ import annotations
 
-from litestar import get
+from litestar import Response, get
 
+from tenure.servers.rest.description import description_json
 from tenure.servers.rest.gate import HubRequest, anybody, api_of, hub_of
 from tenure.wire import api
 
@@ -21,4 +22,11 @@ async def readyz(request: HubRequest) -> api.HealthBody:
     return api_of(request).queries.health()
 
 
-ROUTES = (healthz, readyz)
+@get("/v1/openapi.json", guards=[anybody], tags=["health"], summary="This description")
+async def openapi(request: HubRequest) -> Response[bytes]:
+    """The API's description of itself, OpenAPI 3.1."""
+    said = description_json(request.app.state["routes"], hub_of(request).identity.version)
+    return Response(said, media_type="application/vnd.oai.openapi+json")
+
+
+ROUTES = (healthz, readyz, openapi)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from litestar import get, post
-from litestar.params import Body, Parameter
+from litestar.params import Body, FromPath, QueryParameter
 from litestar.response import Stream
 
 from tenure.core.access import Role
@@ -20,7 +20,7 @@ from tenure.wire import api
 
 JSON_LINES = "application/jsonl"
 
-After = Annotated[str | None, Parameter(query="after", description="Those after this key, in order.")]
+After = Annotated[str | None, QueryParameter(name="after", description="Those after this key, in order.")]
 Because = Annotated[api.ReasonRequest, Body(examples=[example.REASON])]
 
 
@@ -34,8 +34,8 @@ Because = Annotated[api.ReasonRequest, Body(examples=[example.REASON])]
 )
 async def reconcile_attempt(
     request: HubRequest,
-    task_id: str,
-    number: int,
+    task_id: FromPath[str],
+    number: FromPath[int],
     data: Annotated[api.ReconcileBody, Body(examples=[example.RECONCILE])],
 ) -> api.ReconcileReplyBody:
     """`rerun`, `accept`, `retire` or `investigate`; what is offered now, and the version to name, stand with the
@@ -47,7 +47,7 @@ async def reconcile_attempt(
 async def list_attention(
     request: HubRequest,
     open_only: Annotated[
-        bool, Parameter(query="open", description="false shows closed ones as well.")
+        bool, QueryParameter(name="open", description="false shows closed ones as well.")
     ] = True,
     limit: Limit = 100,
 ) -> tuple[api.AttentionBody, ...]:
@@ -65,9 +65,9 @@ async def list_attention(
 )
 async def close_attention(
     request: HubRequest,
-    item_id: str,
+    item_id: FromPath[str],
     data: Annotated[api.CloseRequest, Body(examples=[example.CLOSE])],
-    number: int | None = None,
+    number: FromPath[int | None] = None,
 ) -> Done:
     """Only for questions that are done once somebody has read them. An item's id may have a slash (`stalled:t_…/3`),
     plain or percent-encoded."""
@@ -99,7 +99,7 @@ async def list_nodes(
     tags=["nodes"],
     summary="State that a machine is gone",
 )
-async def forget_node(request: HubRequest, name: str, data: Because) -> Done:
+async def forget_node(request: HubRequest, name: FromPath[str], data: Because) -> Done:
     """Its credential is refused from now on and its slots are freed. What it ran stays unknown until answered."""
     return await api_of(request).forget_node(request.user, name, data.because)
 
@@ -112,7 +112,7 @@ async def forget_node(request: HubRequest, name: str, data: Because) -> Done:
     tags=["nodes"],
     summary="Lift a quarantine",
 )
-async def release_node(request: HubRequest, name: str, data: Because) -> Done:
+async def release_node(request: HubRequest, name: FromPath[str], data: Because) -> Done:
     """Give a node work again after it is known why two machines used its credential."""
     return await api_of(request).release_node(request.user, name, data.because)
 
@@ -147,7 +147,7 @@ async def issue_token(
     tags=["tokens"],
     summary="Revoke a token",
 )
-async def revoke_token(request: HubRequest, credential_id: str) -> Done:
+async def revoke_token(request: HubRequest, credential_id: FromPath[str]) -> Done:
     """It is refused from the next request on."""
     return await api_of(request).revoke_token(request.user, credential_id)
 

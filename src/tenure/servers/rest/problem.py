@@ -27,7 +27,7 @@ DETAIL_LENGTH = 1_000
 log = structlog.get_logger(__name__)
 
 
-def exception_handlers(ids: IdSource) -> dict[type[Exception], Any]:
+def exception_handlers(ids: IdSource) -> dict[int | type[Exception], Any]:
     """What the application answers to whatever is raised in it."""
 
     def known(request: Request[Any, Any, Any], error: er.TenureError) -> Response[bytes]:
@@ -84,11 +84,16 @@ def translated(request: Request[Any, Any, Any], error: HTTPException) -> er.Tenu
         )
     if error.status_code == 413:
         return er.TooLargeError("the body is larger than this hub reads; send less at once.")
+    if any(one.get("key") == "data" for one in _extra(error)):
+        return er.InvalidError("a body is needed: JSON as GET /v1/openapi.json describes it.", field="body")
     return er.InvalidError(_told(error))
 
 
 def _told(error: HTTPException) -> str:
     """The framework's sentence with the names of the parameters that it is about."""
-    told: list[dict[str, Any]] = error.extra if isinstance(error.extra, list) else []
-    parts = [f"{one.get('key', 'it')}: {one.get('message', '')}" for one in told]
+    parts = [f"{one.get('key', 'it')}: {one.get('message', '')}" for one in _extra(error)]
     return ("; ".join(parts) or error.detail)[:DETAIL_LENGTH]
+
+
+def _extra(error: HTTPException) -> list[dict[str, Any]]:
+    return error.extra if isinstance(error.extra, list) else []

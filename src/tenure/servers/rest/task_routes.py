@@ -6,10 +6,9 @@ from typing import Annotated
 
 from litestar import Response, get, post
 from litestar.openapi import ResponseSpec
-from litestar.params import Body, Parameter
+from litestar.params import Body, FromPath, HeaderParameter, QueryParameter
 
 from tenure.core.access import Role
-from tenure.core.ids import TaskId
 from tenure.core.task import TaskState
 from tenure.errors import InvalidError
 from tenure.hub.queries import check_page
@@ -21,14 +20,14 @@ from tenure.wire import api
 
 IdempotencyKey = Annotated[
     str | None,
-    Parameter(
-        header="Idempotency-Key",
+    HeaderParameter(
+        name="Idempotency-Key",
         required=False,
         description="Names the operation, 1 to 200 characters. The same key and request give the recorded Task; the "
         "same key with another request is refused. Keys are the caller's own.",
     ),
 ]
-Limit = Annotated[int, Parameter(query="limit", description="Items of a page, 1 to 500.")]
+Limit = Annotated[int, QueryParameter(name="limit", description="Items of a page, 1 to 500.")]
 
 REPLAYED = {
     200: ResponseSpec(
@@ -53,13 +52,7 @@ async def submit_task(
 ) -> Response[api.TaskBody]:
     """Record a Task. The answer leaves after the commit; a recipient nobody knows is no error, the Task waits and
     `why` says for what."""
-    if not idempotency_key:
-        raise InvalidError(
-            "a submit needs the header `Idempotency-Key`: 1 to 200 characters that name the operation, so that it can "
-            "be sent again after a lost answer without doing it twice.",
-            field="Idempotency-Key",
-        )
-    body = await api_of(request).submit(request.user, idempotency_key, data)
+    body = await api_of(request).submit(request.user, _needed(idempotency_key), data)
     return Response(body, status_code=200 if body.replayed else 201)
 
 
@@ -80,35 +73,39 @@ async def submit_batch(
 
 
 @get("/v1/tasks", guards=[needs(Role.VIEWER)], tags=["tasks"], summary="List Tasks")
-async def list_tasks(
+async def list_tasks(  # noqa: PLR0913 - each is a parameter of the query
     request: HubRequest,
-    state: Annotated[list[str] | None, Parameter(description="A state; several may be given.")] = None,
-    to: Annotated[str | None, Parameter(description="The recipient or pool as it was named.")] = None,
-    submitted_by: Annotated[str | None, Parameter(description="The name of the submitting token.")] = None,
-    label: Annotated[list[str] | None, Parameter(description="NAME=VALUE; several must all fit.")] = None,
-    waiting_for: Annotated[str | None, Parameter(description="Only Tasks that wait for this one.")] = None,
-    cursor: Annotated[str | None, Parameter(description="`next_cursor` of the page before.")] = None,
+    states: Annotated[
+        list[str] | None, QueryParameter(name="state", description="A state; several may be given.")
+    ] = None,
+    to: Annotated[str | None, QueryParameter(description="The recipient or pool as it was named.")] = None,
+    submitted_by: Annotated[
+        str | None, QueryParameter(description="The name of the submitting token.")
+    ] = None,
+    label: Annotated[
+        list[str] | None, QueryParameter(description="NAME=VALUE; several must all fit.")
+    ] = None,
+    cursor: Annotated[str | None, QueryParameter(description="`next_cursor` of the page before.")] = None,
     limit: Limit = 50,
 ) -> api.TaskPage:
     """Tasks that pass every filter, newest first."""
     where = TaskFilter(
-        states=tuple(_state(one) for one in state or ()),
+        states=tuple(_state(one) for one in states or ()),
         route=to,
         submitted_by=submitted_by,
         labels=dict(_label(one) for one in label or ()),
-        waiting_for=None if waiting_for is None else TaskId(waiting_for),
     )
     return await api_of(request).queries.tasks(where, cursor, check_page(limit))
 
 
 @get("/v1/tasks/{task_id:str}", guards=[needs(Role.VIEWER)], tags=["tasks"], summary="One Task")
-async def get_task(request: HubRequest, task_id: str) -> api.TaskBody:
+async def get_task(request: HubRequest, task_id: FromPath[str]) -> api.TaskBody:
     """A Task as it stands, with the reason why."""
     return await api_of(request).queries.task(task_id)
 
 
 @get("/v1/tasks/{task_id:str}/attempts", guards=[needs(Role.VIEWER)], tags=["tasks"], summary="Its Attempts")
-async def get_attempts(request: HubRequest, task_id: str) -> api.AttemptPage:
+async def get_attempts(request: HubRequest, task_id: FromPath[str]) -> api.AttemptPage:
     """Every Attempt of a Task, oldest first: verdict, evidence, Deliveries, what came late, and what can be answered
     if its outcome is unknown."""
     return await api_of(request).queries.attempts(task_id)
@@ -120,7 +117,7 @@ async def get_attempts(request: HubRequest, task_id: str) -> api.AttemptPage:
     tags=["tasks"],
     summary="Why it is where it is",
 )
-async def get_why(request: HubRequest, task_id: str) -> api.Reason:
+async def get_why(request: HubRequest, task_id: FromPath[str]) -> api.Reason:
     """One reason with a stable code and a sentence. There always is one."""
     return await api_of(request).queries.why(task_id)
 
@@ -134,10 +131,12 @@ async def get_why(request: HubRequest, task_id: str) -> api.Reason:
     summary="Ask for its cancellation",
 )
 async def cancel_task(
-    request: HubRequest, task_id: str, data: Annotated[api.CancelRequest, Body(examples=[example.REASON])]
+    request: HubRequest,
+    task_id: FromPath[str],
+    data: Annotated[api.CancelRequest | None, Body(examples=[example.REASON])] = None,
 ) -> api.CancelReply:
     """Cancellation is a protocol: the reply says how far it has come. Asked twice it is asked once."""
-    return await api_of(request).cancel(request.user, task_id, data.because)
+    return await api_of(request).cancel(request.user, task_id, data.because if data else "")
 
 
 @post(
@@ -150,13 +149,23 @@ async def cancel_task(
 )
 async def retry_task(
     request: HubRequest,
-    task_id: str,
+    task_id: FromPath[str],
     data: Annotated[api.RetryRequest, Body(examples=[example.REASON])],
     idempotency_key: IdempotencyKey = None,
 ) -> api.RetryReply:
     """The next Attempt of a Task that waits for an answer; a new Task that continues one that has ended. An unknown
     Attempt is reconciled instead."""
     return await api_of(request).retry(request.user, task_id, data.because, idempotency_key)
+
+
+def _needed(idempotency_key: str | None) -> str:
+    if not idempotency_key:
+        raise InvalidError(
+            "a submit needs the header `Idempotency-Key`: 1 to 200 characters that name the operation, so that it can "
+            "be sent again after a lost answer without doing it twice.",
+            field="Idempotency-Key",
+        )
+    return idempotency_key
 
 
 def _state(text: str) -> TaskState:

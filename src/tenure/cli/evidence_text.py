@@ -1,0 +1,71 @@
+"""The evidence of an Attempt, as its node wrote it: read leniently, since nodes of other versions write some of it otherwise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tenure.wire.api import AttemptBody
+
+Table = dict[str, Any]
+
+
+def evidence_of(attempt: AttemptBody) -> Table:
+    """The evidence as a table; empty where there is none."""
+    try:
+        found = msgspec.json.decode(attempt.evidence)
+    except msgspec.DecodeError:
+        return {}
+    return cast("Table", found) if isinstance(found, dict) else {}
+
+
+def part(evidence: Table, name: str) -> Table:
+    """A table within the evidence; empty where it is missing."""
+    found = evidence.get(name)
+    return cast("Table", found) if isinstance(found, dict) else {}
+
+
+def worktree_of(attempt: AttemptBody) -> Table:
+    """What was found in the Attempt's worktree: head, changes, patch."""
+    return part(evidence_of(attempt), "worktree")
+
+
+def patch_of(attempt: AttemptBody) -> Table:
+    """The patch: `text`, `size_bytes` of the whole, `truncated`."""
+    return part(worktree_of(attempt), "patch")
+
+
+def changes_text(attempt: AttemptBody) -> str:
+    """What the Attempt changed, in a few words; empty where nothing is known of it."""
+    tree = worktree_of(attempt)
+    if not tree:
+        return ""
+    commits, changes = part(tree, "commits").get("count", 0), part(tree, "changes")
+    files = changes.get("files", 0)
+    if not commits and not files:
+        return "nothing changed"
+    counted = (
+        f"{commits} commit{'' if commits == 1 else 's'}, {files} file{'' if files == 1 else 's'} changed"
+    )
+    left = part(tree, "uncommitted").get("count", 0)
+    dirty = f", {left} of them not committed" if left else ""
+    return f"{counted}, +{changes.get('insertions', 0)} -{changes.get('deletions', 0)}{dirty}"
+
+
+def output_tails(attempt: AttemptBody) -> list[tuple[str, str]]:
+    """The end of the output of each step, as it was reported."""
+    return list(_tails(evidence_of(attempt)))
+
+
+def _tails(evidence: Table) -> Iterator[tuple[str, str]]:
+    harness = part(evidence, "harness")
+    if harness.get("output_tail"):
+        yield "harness", str(harness["output_tail"])
+    for check in cast("list[Table]", harness.get("checks", [])):
+        tail = part(check, "ended").get("output_tail")
+        if tail:
+            yield str(check.get("name", "check")), str(tail)

@@ -1,0 +1,187 @@
+"""Ledgers to try things on: a clock set by hand, an executor that runs in place, and short words for commands."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tenure.core import commands as cm
+from tenure.core.attempt import Answer, Outcome, Usage, Verdict
+from tenure.core.attention import Attention, AttentionKind, item_id
+from tenure.core.canonical import digest, text_digest
+from tenure.core.decide import decide
+from tenure.core.delivery import Delivery, Progress, Terms
+from tenure.core.ids import Address, ClaimId, DeliveryId, IncarnationId, NodeId, TaskId, attempt_id
+from tenure.core.recipient import RecipientSpec
+from tenure.core.task import TaskSpec
+from tenure.ledger.memory import MemoryEngine, MemoryLedger, MemoryParts
+from tenure.ledger.port import Ledger
+from tenure.ledger.sqlite import SqliteLedger, SqliteParts
+
+START_MS = 1_000_000_000_000
+HUB = IncarnationId("i_hub1")
+NODE = NodeId("n_laptop")
+DAEMON = IncarnationId("i_daemon1")
+CLAUDE = Address("claude@laptop")
+
+
+class HandClock:
+    """Three clocks that stand still until they are moved."""
+
+    def __init__(self) -> None:
+        self.ms = START_MS
+
+    def wall_ms(self) -> int:
+        return self.ms
+
+    def awake_ns(self) -> int:
+        return self.ms * 1_000_000
+
+    def boot_ns(self) -> int:
+        return self.ms * 1_000_000
+
+    def pass_s(self, seconds: float) -> None:
+        self.ms += round(seconds * 1000)
+
+
+async def in_place(work: Callable[[], Any]) -> Any:
+    return work()
+
+
+def connector(path: Path, factory: type[sqlite3.Connection] = sqlite3.Connection) -> Callable[[bool], sqlite3.Connection]:
+    def connect(read_only: bool) -> sqlite3.Connection:
+        mode = "ro" if read_only else "rwc"
+        return sqlite3.connect(f"file:{path}?mode={mode}", uri=True, timeout=0, check_same_thread=False, factory=factory)
+
+    return connect
+
+
+@contextmanager
+def raw(path: Path) -> Iterator[sqlite3.Connection]:
+    """The database as somebody with a SQL prompt has it."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def without_triggers(path: Path) -> Iterator[sqlite3.Connection]:
+    """The same, for somebody who drops the triggers first and puts them back afterwards."""
+    with raw(path) as connection:
+        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        yield connection
+        for _, text in triggers:
+            connection.execute(text)
+
+
+def sqlite_ledger(path: Path, clock: HandClock, **changes: Any) -> SqliteLedger:
+    parts: dict[str, Any] = {"connect": connector(path), "run": in_place, "run_reads": in_place, "clock": clock, "hub": HUB}
+    return SqliteLedger(SqliteParts(**(parts | changes)))
+
+
+def memory_ledger(clock: HandClock, engine: MemoryEngine | None = None, **changes: Any) -> MemoryLedger:
+    parts: dict[str, Any] = {"run": in_place, "clock": clock, "hub": HUB}
+    return MemoryLedger(MemoryParts(**(parts | changes)), engine)
+
+
+class Desk:
+    """One ledger and its clock. Every method is one command or question."""
+
+    def __init__(self, ledger: Ledger, clock: HandClock) -> None:
+        self.ledger = ledger
+        self.clock = clock
+        self.count = 0
+        self.terms = Terms()
+
+    def fresh(self, prefix: str) -> str:
+        self.count += 1
+        return f"{prefix}_{self.count:04d}"
+
+    async def run(self, command: cm.Command) -> Any:
+        return await self.ledger.execute(command)
+
+    def submission(self, key: str | None = None, by: str = "ann", **spec: Any) -> cm.Submit:
+        task_id = TaskId(self.fresh("t"))
+        return cm.Submit(task_id, TaskSpec(**{"objective": "do it", "route": "claude", **spec}), by, key or task_id)
+
+    async def submit(self, key: str | None = None, by: str = "ann", **spec: Any) -> TaskId:
+        reply = await self.run(self.submission(key, by, **spec))
+        assert isinstance(reply, cm.Submitted), reply
+        return reply.task_id
+
+    async def start(self, capacity: int = 1, pools: tuple[str, ...] = ()) -> None:
+        """A hub and a node with one recipient, `claude@laptop`."""
+        await self.run(cm.StartHub(HUB, "1"))
+        await self.run(cm.Enroll(NODE, "laptop", text_digest("laptop"), "ann"))
+        spec = RecipientSpec("claude", "command", pools=pools, capacity=capacity)
+        await self.run(cm.StartNode(NODE, DAEMON, "boot1", 1, "linux", "1", (spec,)))
+
+    def claiming(self, free: int = 1, claim_id: str | None = None, where: Address = CLAUDE) -> cm.Claim:
+        offers = tuple(cm.Offer(DeliveryId(one), text_digest(one)) for one in (self.fresh("d") for _ in range(free)))
+        return cm.Claim(NODE, DAEMON, ClaimId(claim_id or self.fresh("c")), {where: free}, offers)
+
+    async def claim(self, free: int = 1, claim_id: str | None = None) -> list[Delivery]:
+        reply = await self.run(self.claiming(free, claim_id))
+        found = await self.ledger.find_many(Delivery, reply.deliveries)
+        return [found[one] for one in reply.deliveries]
+
+    def proof(self, delivery: Delivery) -> cm.Proof:
+        return cm.Proof(delivery.delivery_id, delivery.fence, delivery.token_digest, DAEMON)
+
+    async def ack(self, delivery: Delivery) -> str:
+        return (await self.run(cm.Acknowledge(self.proof(delivery), "receipt"))).answer
+
+    async def renew(self, delivery: Delivery, counter: int = 1) -> str:
+        command = cm.Renew(self.proof(delivery), counter, Progress(output_bytes=counter, message="on it"), Usage(input_tokens=counter))
+        return (await self.run(command)).answer
+
+    def reporting(self, delivery: Delivery, verdict: Verdict = Verdict.COMPLETED, tree_gone: bool = True) -> cm.Report:
+        outcome = Outcome(verdict=verdict, summary="done", tree_gone=tree_gone)
+        return cm.Report(self.proof(delivery), digest(outcome), outcome)
+
+    async def report(self, delivery: Delivery, verdict: Verdict = Verdict.COMPLETED, tree_gone: bool = True) -> str:
+        return (await self.run(self.reporting(delivery, verdict, tree_gone))).answer
+
+    async def completed(self, verdict: Verdict = Verdict.COMPLETED, **spec: Any) -> TaskId:
+        """A Task that has been through its whole life."""
+        task_id = await self.submit(**spec)
+        (delivery,) = await self.claim()
+        assert delivery.task_id == task_id
+        await self.ack(delivery)
+        assert await self.report(delivery, verdict) == "recorded"
+        return task_id
+
+    async def sweep(self) -> list[str]:
+        due = await self.ledger.due(self.clock.wall_ms(), 100)
+        return [(await self.run(cm.Due(one))).what for one in due]
+
+    async def lose(self, delivery: Delivery) -> None:
+        """Let the lease run out, and then its grace."""
+        self.clock.pass_s(self.terms.lease_ttl_ms / 1000)
+        assert await self.sweep() == ["suspect"]
+        self.clock.pass_s(self.terms.suspect_grace_ms / 1000)
+        assert await self.sweep() == ["revoked"]
+
+    async def answer(self, task_id: TaskId, number: int, answer: Answer, **more: Any) -> Any:
+        item = await self.ledger.find(Attention, item_id(AttentionKind.UNKNOWN, attempt_id(task_id, number)))
+        assert item is not None
+        return await self.run(cm.Reconcile(task_id, number, answer, item.version, "ann", "I looked", **more))
+
+
+def refuse(name: str) -> Any:
+    """A `decide` with a bug: it raises for one kind of command."""
+
+    def buggy(world: Any, command: Any, now: Any, terms: Any) -> Any:
+        if type(command).__name__ == name:
+            raise KeyError("a bug")
+        return decide(world, command, now, terms)
+
+    return buggy

@@ -174,6 +174,7 @@ async def test_a_task_that_comes_of_age_wakes_a_waiting_node() -> None:
         assert await lab.why(before) == "not_before"
         lab.pass_s(60)
         assert await of(claims[0]) == [before]
+        await desks[0].ack((await claims[0])[0])
         lab.pass_s(60)
         done, _ = await asyncio.wait(claims[1:], timeout=BOUND_S, return_when=asyncio.FIRST_COMPLETED)
         assert [await of(one) for one in done] == [[later]]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tenure.core import commands as cm
+from tenure.core.access import Role
 from tenure.core.attempt import Answer, Outcome, Usage, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.canonical import digest, text_digest
@@ -63,6 +64,7 @@ def connector(path: Path, factory: type[sqlite3.Connection] = sqlite3.Connection
 def raw(path: Path) -> Iterator[sqlite3.Connection]:
     """The database as somebody with a SQL prompt has it."""
     connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous = OFF")
     try:
         yield connection
     finally:
@@ -185,3 +187,31 @@ def refuse(name: str) -> Any:
         return decide(world, command, now, terms)
 
     return buggy
+
+
+async def lived(desk: Desk) -> None:
+    """A record with rows in every table, and a value in nearly every column."""
+    await desk.start(capacity=2, pools=("pool",))
+    await desk.run(cm.IssueCredential("k_1", "ann", Role.OPERATOR, text_digest("secret"), "hub"))
+    await desk.run(cm.RevokeCredential("k_1", "ann"))
+    await desk.run(cm.IssueCredential("k_2", "bob", Role.VIEWER, text_digest("other"), "hub"))
+    done = await desk.completed(labels={"team": "api"})
+    unknown = await desk.submit(harness="command", model="small", route="nobody")
+    await desk.run(cm.Cancel(unknown, "ann", "not needed"))
+    lost = await desk.submit()
+    (delivery,) = await desk.claim()
+    await desk.ack(delivery)
+    await desk.renew(delivery)
+    await desk.lose(delivery)
+    await desk.report(delivery)
+    await desk.answer(lost, 1, Answer.INVESTIGATE)
+    await desk.answer(lost, 1, Answer.RERUN, tree_gone=True)
+    (again,) = await desk.claim()
+    await desk.ack(again)
+    await desk.renew(again)
+    await desk.run(cm.Cancel(lost, "ann", "enough"))
+    await desk.submit(after=(lost, done))
+    failed = await desk.completed(Verdict.FAILED)
+    await desk.submit(after=(failed,))
+    await desk.submit(continues=failed, because="with another base")
+    await desk.run(cm.NoteClockStep(90_000))

@@ -18,6 +18,8 @@ UP_PART = "up"
 HUB_PART = "hub"
 NODES = "node"
 URL_FILE = "url"
+DATABASE_FILE = "hub.db"
+SECRET_FILE = "secret"  # noqa: S105 - the name of a file
 TOKEN_FILE = "local.token"  # noqa: S105 - the name of a file
 MAX_BYTES = 4096
 
@@ -34,12 +36,9 @@ def node_names(home: Path) -> list[str]:
     return []
 
 
-def write_local_hub(folder: DataFolder, url: str, token: str | None) -> None:
-    """Says where the hub of this folder listens and, if it is new, with which token this user may talk to it."""
-    part = folder.part(HUB_PART)
-    if token is not None:
-        write_atomically(part / TOKEN_FILE, token.encode() + b"\n", 0o600)
-    write_atomically(part / URL_FILE, url.encode() + b"\n", 0o600)
+def write_local_hub(folder: DataFolder, url: str) -> None:
+    """Says where the hub of this folder listens."""
+    write_atomically(folder.part(HUB_PART) / URL_FILE, url.encode() + b"\n", 0o600)
 
 
 def forget_local_hub(folder: DataFolder) -> None:

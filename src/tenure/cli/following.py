@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
 
 import msgspec
 
 from tenure.cli.event_text import DETAILS, event_text
 from tenure.cli.exit_code import TIMED_OUT, exit_code_of_task
+from tenure.cli.moment import pause
 from tenure.cli.output import one_line
 from tenure.errors import UnavailableError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
 
     from tenure.cli.invocation import Invocation
     from tenure.client.hub import HubClient
@@ -84,9 +86,8 @@ class Follower:
         pause_s = FIRST_PAUSE_S
         while True:
             try:
-                async with contextlib.aclosing(
-                    self._hub.follow(self._task_id, after=self._version)
-                ) as events:
+                stream = self._hub.follow(self._task_id, after=self._version)
+                async with contextlib.aclosing(cast("AsyncGenerator[EventBody, None]", stream)) as events:
                     async for event in events:
                         pause_s = FIRST_PAUSE_S
                         self._tell_back()
@@ -94,8 +95,7 @@ class Follower:
                             return
             except UnavailableError as error:
                 self._tell_away(error)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.Event().wait(), pause_s)
+            await pause(pause_s)
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
     async def ending(self) -> Ending:

@@ -145,6 +145,28 @@ def family(**settings: Any) -> typer.Typer:
     return typer.Typer(rich_markup_mode=None, context_settings=context, **settings)
 
 
+def commands_below(
+    app: typer.Typer, name: str, help_text: str, default: Callable[..., Any] | None = None
+) -> typer.Typer:
+    """An application for the commands below the command `name` of `app`. `default` is run where none of them is named."""
+    below = family(name=name, help=help_text)
+    run = None if default is None else bound(default)
+
+    def hand_down(**values: Any) -> Any:
+        context: typer.Context = values["context"]
+        called = context.obj or Called()
+        context.obj = called._replace(given=taken(Given, values).over(called.given))
+        if context.invoked_subcommand is None and run is not None:
+            return run(context=context, **Given()._asdict())
+        return None
+
+    hand_down.__doc__ = help_text
+    handed = signed(hand_down, hand_down, [context_parameter(), *options_of(Given)])
+    below.callback(invoke_without_command=default is not None)(handed)
+    app.add_typer(below)
+    return below
+
+
 def bound(body: Callable[..., Any]) -> Callable[..., Any]:
     """The function that Typer calls: makes the `Invocation` out of the common options, and runs the body."""
     own = list(inspect.signature(body, eval_str=True).parameters.values())[1:]

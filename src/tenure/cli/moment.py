@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import re
 
 from tenure.errors import InvalidError
@@ -57,3 +59,9 @@ def shown_age(at: str, now_ms: int) -> str:
     from tenure.wire.codec import parse_instant
 
     return f"{shown_duration(max(0, now_ms - parse_instant(at)) / 1000)} ago"
+
+
+async def pause(seconds: float) -> None:
+    """Waits so long; for looking again at what tells nobody that it has changed."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.Event().wait(), seconds)

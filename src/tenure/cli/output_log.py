@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from tenure.cli.invocation import Invocation, command, family
+from tenure.cli.moment import pause
 
 if TYPE_CHECKING:
     from tenure.cli.local_run import LocalRun
@@ -69,8 +68,7 @@ async def show(cli: Invocation, run: LocalRun, options: LogOptions) -> None:
             tell(cli, chunk)
         if ended or not options.follow:
             return
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.Event().wait(), LOOK_S)
+        await pause(LOOK_S)
         run = read_run(run.node, run.folder, boot_id()) or run
 
 

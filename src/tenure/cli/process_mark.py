@@ -93,8 +93,26 @@ def holder_of(folder: DataFolder, part: str) -> ProcessMark | None:
         if mark is not None and is_running(mark):
             return mark
         pid = error.facts.get("pid")
-        return mark_of(pid, str(error.facts.get("program"))) if isinstance(pid, int) else None
+        if isinstance(pid, int) and has_open(pid, path / "lock"):
+            return mark_of(pid, str(error.facts.get("program")))
     return None
+
+
+def has_open(pid: int, path: Path) -> bool:
+    """Has this process the file open? True where that cannot be told.
+
+    The id in a lock is of its last holder until the next one has written its own.
+    """
+    try:
+        wanted = path.stat()
+        descriptors = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return not Path("/proc/self/fd").exists()
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):
+            if os.path.samestat(descriptor.stat(), wanted):
+                return True
+    return False
 
 
 def is_running(mark: ProcessMark) -> bool:

@@ -22,6 +22,7 @@ from typing import Any, final
 
 from msgspec import Struct
 
+from tenure.cli.moment import pause
 from tenure.cli.readiness import MAX_LINE_BYTES, Failed, Ready, Said, parse_said
 from tenure.core.clock import Clock
 
@@ -158,7 +159,7 @@ class Child:
                 return Failed(code="unavailable", message=message, exit_code=code)
             steady = self._clock.awake_ns() - began_ns > STEADY_S * 1e9
             pause_s = FIRST_PAUSE_S if steady else pause_s
-            await _pause(pause_s)
+            await pause(pause_s)
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
             said = await self.start()
             if isinstance(said, Failed):
@@ -232,11 +233,6 @@ async def _said_on(reader: int, wait_s: float) -> Said | None:
             return None
         finally:
             transport.close()
-
-
-async def _pause(seconds: float) -> None:
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.get_running_loop().create_future(), seconds)
 
 
 def ending(code: int | None) -> str:

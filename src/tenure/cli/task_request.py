@@ -115,7 +115,7 @@ async def task_request(
 
     source = None if options.no_repo else await source_of(cli, options)
     defaults = cli.settings.defaults
-    lines = options.check if options.check is not None else list(defaults.checks)
+    lines = options.check if options.check is not None else list(defaults.checks) if source else []
     now_ms = RealClock().wall_ms()
     return TaskRequest(
         objective=objective,
@@ -123,7 +123,7 @@ async def task_request(
         repository=source.repository if source else None,
         base_sha=source.base_sha if source else None,
         command=tuple(command) or None,
-        checks=shell_checks(lines, defaults.check_timeout_s) if source else (),
+        checks=shell_checks(lines, defaults.check_timeout_s),
         not_before_at=parse_not_before(options.not_before, now_ms) if options.not_before else None,
         timeout_s=whole_seconds(parse_duration_s(options.timeout)) if options.timeout else None,
         model=options.model,

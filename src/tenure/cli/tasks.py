@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -70,11 +70,13 @@ async def listed(hub: HubClient, options: ListOptions) -> list[TaskBody]:
     """The tasks that were asked for, page by page."""
     from tenure.cli.task_request import parse_labels
 
-    filters = {
-        "state": ",".join(options.state or ()) or None,
+    labels = [f"{name}={value}" for name, value in parse_labels(options.label or ()).items()]
+    # Several values of one filter are a list, which HTTP sends as the same name several times.
+    filters: dict[str, Any] = {
+        "state": options.state or None,
         "to": options.to,
         "submitted_by": options.by,
-        **{f"label.{name}": value for name, value in parse_labels(options.label or ()).items()},
+        "label": labels or None,
     }
     found: list[TaskBody] = []
     async for task in hub.every_task(**filters):

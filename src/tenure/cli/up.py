@@ -147,6 +147,7 @@ def start_detached(cli: Invocation, log: Path) -> tuple[Any, int]:
                 stdout=output,
                 stderr=output,
                 cwd=cli.home,
+                env=dict(cli.env),
                 pass_fds=(writer,),
                 start_new_session=True,
             )

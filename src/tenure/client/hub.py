@@ -191,6 +191,10 @@ class HubClient:
 
     # -- audit and health
 
+    async def audit_head(self) -> dict[str, Any]:
+        """The last commit, to be kept elsewhere: `commit_no`, `hash`, `at`, and `seq` of its last event."""
+        return await self._read(dict[str, Any], "/v1/audit/head")
+
     async def audit_export(self) -> AsyncIterator[bytes]:
         """The whole record as JSON Lines, in pieces as they arrive.
 

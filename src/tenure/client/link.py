@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from enum import Enum
 from typing import Any, TypeVar, final
@@ -82,7 +83,7 @@ class Link:
         """`transport` is the network when it is handed in; `verify` a file of trusted certificates, or False.
 
         Raises:
-            ConfigurationError: `base_url` is no http address.
+            ConfigurationError: `base_url` is no http address, or the file of certificates cannot be read.
         """
         parts = urlsplit(base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -93,7 +94,8 @@ class Link:
             base_url=self.base_url,
             headers={"Authorization": f"Bearer {token}"} if token else {},
             transport=transport,
-            verify=verify,
+            # Without TLS nothing is to be trusted, and reading the usual certificates would take longer than a request.
+            verify=parts.scheme == "https" and _trusted(verify),
             limits=httpx.Limits(max_connections=CONNECTIONS),
             # A proxy for the outside world must not stand between a user and the hub on the same machine.
             trust_env=not is_loopback(parts.hostname),
@@ -216,6 +218,17 @@ def error_of(response: httpx.Response) -> er.TenureError | None:
         return None
     said = f"{response.status_code} {response.reason_phrase}".strip()
     return er.InvalidError(f"{response.url} answered {said}; that is no answer of a Tenure hub")
+
+
+def _trusted(verify: bool | str) -> bool | ssl.SSLContext:
+    if isinstance(verify, bool):
+        return verify
+    try:
+        return ssl.create_default_context(cafile=verify)
+    except OSError as error:
+        raise er.ConfigurationError(
+            f"{verify} holds no certificates to trust: {error}", path=verify
+        ) from error
 
 
 def _told(problem: Exception) -> str:

@@ -125,6 +125,8 @@ def task_spec(asked: TaskRequest, keys: Mapping[str, Result]) -> TaskSpec:
     Raises:
         DependencyError: a key that is named stands for nothing.
         InvalidError: a time is none.
+        UnavailableError: a Task that is named could not be recorded.
+        OutcomeUnknownError: it cannot be told whether one that is named was.
     """
     return TaskSpec(
         objective=asked.objective,
@@ -152,6 +154,8 @@ def _resolved(name: str, keys: Mapping[str, Result]) -> TaskId:
     found = keys.get(key)
     if isinstance(found, Submitted):
         return found.task_id
+    if isinstance(found, er.UnavailableError | er.OutcomeUnknownError):
+        raise found
     problem = "was refused" if found is not None else "is none that you have submitted a Task under"
     raise er.DependencyError(
         f"it would wait for {KEY_PREFIX}{key[:80]}, and this key {problem}.", dependency=name[:80]

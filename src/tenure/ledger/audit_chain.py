@@ -56,7 +56,7 @@ class CommitChain:
         hashes = [row[7] for row in events]
         should = [commit_hash(one, commit, hashes) for one in sorted(self._before)]
         if commit.hash not in should:
-            problem = "the hash does not cover this commit, its events and the commit before it"
+            problem = "the hash does not cover this commit (numbers, instant, hub), its events and the commit before it"
             wrong("commits", key, "hash", problem, should[0], commit.hash)
         self._no, self._last_seq = commit.commit_no, commit.last_seq
         self._before = {commit.hash, *should}
@@ -67,6 +67,10 @@ class CommitChain:
         if len(events) != expected:
             problem = f"it made {expected} events ({commit.first_seq} to {commit.last_seq}), of which {len(events)} are there"
             wrong("commits", commit.commit_no, "last_seq", problem, expected, len(events))
+        instants = {row[4] for row in events}
+        if len(instants) == 1 and commit.wall_ms not in instants:
+            problem = "all its events have another instant"
+            wrong("commits", commit.commit_no, "wall_ms", problem, max(instants), commit.wall_ms)
         for seq, commit_no, _, _, at_ms, *_ in events:
             if commit_no != commit.commit_no:
                 wrong("events", seq, "commit_no", "it lies in another commit", commit.commit_no, commit_no)

@@ -70,13 +70,13 @@ def decide_all(world: World, judge: Judge, commands: Sequence[Command], now: Now
         try:
             decision = judge.decide(world, command, now, judge.terms)
             bodies = [canonical(event).decode() for event in decision.events]
+            world.accept(decision.changes)
         except judge.passing:
             raise
         except Exception as error:
             log.exception("a command ran into a bug; nothing of it was accepted: %s", type(command).__name__)
             decided.outcomes.append(bug(command, error))
             continue
-        world.accept(decision.changes)
         decided.events += decision.events
         decided.bodies += bodies
         decided.outcomes.append(decision.reply)

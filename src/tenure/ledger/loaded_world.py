@@ -20,6 +20,7 @@ from tenure.core.task import Task
 from tenure.core.world import ENTITY_KINDS, Changes, E, Entity, World
 from tenure.errors import InvariantError
 from tenure.ledger.queues import Queues
+from tenure.ledger.row import check_fixed
 from tenure.ledger.shelf import GENERATION_BYTES, Shelf
 
 if TYPE_CHECKING:
@@ -106,13 +107,25 @@ class LoadedWorld(World):
         return sum(shelf.loads for shelf in self.shelves.values())
 
     def accept(self, changes: Changes) -> None:
+        """Take over what a decision changed.
+
+        Raises:
+            InvariantError: it would change what never changes; nothing of it was taken over.
+        """
+        for kind, changed in changes.items():
+            peek = self.shelves[kind].peek
+            for key, entity in changed.items():
+                before = peek(key)
+                if before is not None:
+                    check_fixed(kind, before, entity)
         for kind, changed in changes.items():
             shelf = self.shelves[kind]
             touched = self.touched.get(kind)
             if touched is None:
                 touched = self.touched[kind] = Touched()
             for key, entity in changed.items():
-                if key not in touched.entities and not shelf.exists(key):
+                # What was never looked up counts as new: if it is there already the engine refuses.
+                if key not in touched.entities and shelf.peek(key) is None:
                     touched.new.add(key)
                     self._index(kind, entity)
             touched.entities.update(changed)

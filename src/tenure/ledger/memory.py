@@ -26,7 +26,7 @@ from tenure.ledger.chain import GENESIS, Commit
 from tenure.ledger.group_commit import MAX_QUEUE, GroupCommit, Ran
 from tenure.ledger.listing import check_limit, page
 from tenure.ledger.port import PAGE, Committed, Listener, Recorded, Run, TaskFilter, TaskHistory, TaskPage
-from tenure.ledger.row import Row, facets, label
+from tenure.ledger.row import Row, check_fixed, facets, label
 
 
 class TouchedWorld(World):
@@ -37,6 +37,11 @@ class TouchedWorld(World):
         self.touched: dict[str, Entity] = {}
 
     def accept(self, changes: Changes) -> None:
+        for kind, changed in changes.items():
+            for key, entity in changed.items():
+                before = self.entities[kind].get(key)
+                if before is not None:
+                    check_fixed(kind, before, entity)
         super().accept(changes)
         for changed in changes.values():
             self.touched.update(changed)

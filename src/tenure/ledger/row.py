@@ -5,8 +5,8 @@ encoding and its check here. Text, integers and enums are kept as they are, bool
 nested as canonical JSON text.
 
 `FIXED` names the fields that never change once a row exists. They are left out of updates, which spares the
-engine their indexes and their bytes, and triggers refuse to change them. That the core keeps to it is not
-checked here, because it need not be trusted: `audit verify` folds the events again and would name the column.
+engine their indexes and their bytes, and triggers refuse to change them. A decision that would change one is
+refused as a whole (`check_fixed`): its events would say what the row does not.
 
 The functions that turn entities into rows are compiled from source, as those of dataclasses are: they run some
 hundred thousand times a second, and a loop over converters takes twice as long."""
@@ -31,6 +31,7 @@ from tenure.core.late import Late
 from tenure.core.recipient import Node, Recipient
 from tenure.core.task import Task
 from tenure.core.world import ENTITY_KINDS, Entity
+from tenure.errors import InvariantError
 
 Row = tuple[Any, ...]
 
@@ -103,7 +104,8 @@ class Table:
     """A kind of entity with its table, its columns, and the functions between them.
 
     `new(entity)` is the whole row. `changed(entity)` is what an update sets, then the key. `entity(row)` is
-    the way back. `weight(row)` and `changed_weight(changed)` estimate what the entity costs in memory."""
+    the way back. `keeps(before, after)`: do the two agree in what never changes? `weight(row)` and
+    `changed_weight(changed)` estimate what the entity costs in memory."""
 
     def __init__(self, kind: type[Entity]) -> None:
         self.kind = kind
@@ -117,6 +119,7 @@ class Table:
         self.new: Callable[[Any], Row] = compiled["new"]
         self.changed: Callable[[Any], Row] = compiled["changed"]
         self.entity: Callable[[Row], Any] = compiled["entity"]
+        self.keeps: Callable[[Any, Any], bool] = compiled["keeps"]
         self.weight: Callable[[Row], int] = compiled["weight"]
         self.changed_weight: Callable[[Row], int] = compiled["changed_weight"]
 
@@ -167,11 +170,18 @@ def _compile(table: Table) -> dict[str, Any]:
         f"def new(e): return ({', '.join(map(_encoded, table.columns))},)\n"
         f"def changed(e): return ({', '.join(map(_encoded, changed))},)\n"
         f"def entity(r):\n    {values}, = r\n    return kind({decoded})\n"
+        f"def keeps(o, n): return {_kept(table.columns)}\n"
         f"def weight(r): return {_weighed(table.columns)}\n"
         f"def changed_weight(r): return {_weighed(changed)}\n"
     )
     exec(source, names)  # noqa: S102 - made of our own field names only; the docstring says why
     return names
+
+
+def _kept(columns: Sequence[Column]) -> str:
+    """Most are the very same object, which is quicker to see than that they are equal."""
+    names = [column.name for column in columns if column.fixed]
+    return " and ".join(f"(o.{name} is n.{name} or o.{name} == n.{name})" for name in names)
 
 
 def _weighed(columns: Sequence[Column]) -> str:
@@ -217,6 +227,22 @@ TABLES: dict[type[Entity], Table] = {kind: Table(kind) for kind in ENTITY_KINDS}
 def enum_values(column: Column) -> tuple[str, ...]:
     """The texts that an enum's column may hold."""
     return tuple(str(member) for member in column.kind)
+
+
+def check_fixed(kind: type[Entity], before: Any, after: Any) -> None:
+    """See that a change leaves alone what never changes.
+
+    Raises:
+        InvariantError: it does not; or something was made under a key that exists.
+    """
+    table = TABLES[kind]
+    if not table.keeps(before, after):
+        changed = [
+            column.name
+            for column in table.columns
+            if column.fixed and getattr(before, column.name) != getattr(after, column.name)
+        ]
+        raise InvariantError(f"{kind.__name__} {before.key}: {', '.join(changed)} never changes once it is there")
 
 
 # -- facets: an index of Tasks by what they were submitted with

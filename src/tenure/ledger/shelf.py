@@ -86,11 +86,6 @@ class Shelf(dict[str, Any]):
             self[entity.key] = entity
             self._weight += weight
 
-    def exists(self, key: str) -> bool:
-        """Does the record have it, as far as is known here? Not known counts as no: a decision that puts an
-        entity without having looked for it creates it, and if it is there already the engine refuses."""
-        return self.peek(key) is not None
-
     def age(self, weight: int) -> None:
         """Between batches: add what the written rows weighed; begin a new generation if this one is full."""
         self._weight += weight

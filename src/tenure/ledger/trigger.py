@@ -18,7 +18,8 @@ ANSWERS = ("answer", "answer_because", "answer_by", "answer_at_ms")
 RECORD = ("commits", "events", FACETS)
 """Tables whose rows never change."""
 APPENDED = {"commits": "commit_no", "events": "seq"}
-"""Tables that only grow at their end: an `INSERT OR REPLACE` would else get past the triggers."""
+"""Tables that only grow at their end. Here and in `_once` the point is `INSERT OR REPLACE`, which deletes
+without asking a trigger."""
 
 
 def triggers() -> dict[str, str]:
@@ -35,6 +36,10 @@ def _all() -> Iterator[tuple[str, str]]:
         fixed = ", ".join(column.name for column in table.columns if column.fixed)
         says = f"this column of {table.name} never changes"
         yield _trigger(f"{table.name}_fixed", f"UPDATE OF {fixed}", table.name, says)
+        yield _trigger(
+            f"{table.name}_once", "INSERT", table.name, f"this row of {table.name} is there already",
+            f"EXISTS (SELECT 1 FROM {table.name} WHERE {table.key} = NEW.{table.key})",
+        )  # fmt: skip
     for name, key in APPENDED.items():
         yield _trigger(
             f"{name}_appended", "INSERT", name, f"{name} are only ever appended",

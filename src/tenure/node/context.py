@@ -78,23 +78,25 @@ class ContextFetcher:
         parts = urlsplit(uri)
         if parts.scheme in {"http", "https"}:
             if self._make_client is None:
-                raise ConfigurationError(f"context {uri}: this node fetches nothing over the network", uri=uri)
+                raise ConfigurationError(
+                    f"context {uri}: this node fetches nothing over the network", uri=uri
+                )
             return await self._downloaded(uri, target, self._make_client)
-        if parts.scheme == "file" and parts.netloc in {"", "localhost"}:
-            source = unquote(parts.path)
-        else:
-            source = uri
+        is_local = parts.scheme == "file" and parts.netloc in {"", "localhost"}
+        source = unquote(parts.path) if is_local else uri
         if not source.startswith("/"):
             raise ConfigurationError(
                 f"context {uri!r} is neither an absolute path, nor a file:, http: or https: address", uri=uri
             )
         return await self._in_executor(partial(copy_file, uri, Path(source), target))
 
-    async def _downloaded(
-        self, uri: str, target: Path, make_client: Callable[[], httpx.AsyncClient]
-    ) -> str:
+    async def _downloaded(self, uri: str, target: Path, make_client: Callable[[], httpx.AsyncClient]) -> str:
         try:
-            async with asyncio.timeout(FETCH_S), make_client() as client, client.stream("GET", uri) as response:
+            async with (
+                asyncio.timeout(FETCH_S),
+                make_client() as client,
+                client.stream("GET", uri) as response,
+            ):
                 refuse_status(uri, response.status_code)
                 with await self._in_executor(partial(open_new, target)) as file:
                     copy = Copy(uri, file)
@@ -178,7 +180,7 @@ def refuse_status(uri: str, status_code: int) -> None:
     """
     if status_code in _BUSY or status_code == _TOO_MANY:
         raise UnavailableError(f"context {uri}: the server answered {status_code}", uri=uri)
-    if not 200 <= status_code < 300:  # noqa: PLR2004 - HTTP's successes
+    if not 200 <= status_code < 300:
         raise ConfigurationError(f"context {uri}: the server answered {status_code}", uri=uri)
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TypeVar, final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from tenure.core.attempt import Usage
 from tenure.core.clock import Clock, IdSource
 from tenure.core.delivery import Progress
 from tenure.errors import OutcomeUnknownError, TenureError, UnavailableError
@@ -89,17 +89,14 @@ class Follower:
     async def _talk(self, holding: Holding, line: RunnerLine) -> None:
         """Until the connection ends or the runner says that it has recorded the outcome."""
         talk = Talk(holding, line, self._tools)
-        others = [asyncio.ensure_future(talk.tell()), asyncio.ensure_future(talk.look())]
         try:
-            await talk.hear()
+            async with asyncio.TaskGroup() as group:
+                others = (group.create_task(talk.tell()), group.create_task(talk.look()))
+                await talk.hear()
+                for task in others:
+                    task.cancel()
         finally:
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
             await line.close()
-        for task in others:
-            if not task.cancelled() and (error := task.exception()):
-                raise error
 
 
 @final
@@ -148,14 +145,18 @@ class Talk:
 
     async def look(self) -> None:
         """Counts what has changed in the worktree, now and then, until canceled. A sign of progress, no more."""
-        worktree = self._tools.workspace.find(self._holding.mirrored.attempt_id)
+        find = partial(self._tools.workspace.find, self._holding.mirrored.attempt_id)
+        try:
+            worktree = await self._in_executor(find)
+        except (TenureError, OSError):
+            return
         if worktree is None:
             return
         while True:
             began_ns = self._tools.clock.awake_ns()
             count = await self._changed_files(worktree.path)
             if count is not None:
-                self._holding.progress = with_files(self._holding.progress, count)
+                self._holding.progress = replace(self._holding.progress, files_changed=count)
             took_s = (self._tools.clock.awake_ns() - began_ns) / NS
             await pause(max(self._tools.look_every_s, LOOK_COST * took_s))
 
@@ -227,19 +228,3 @@ def progress_of(status: Status, summary: ProtocolSummary, before: Progress) -> P
         fraction=said.fraction if said else None,
         message=said.message if said else "",
     )
-
-
-def with_files(progress: Progress, count: int) -> Progress:
-    return Progress(
-        output_bytes=progress.output_bytes,
-        events=progress.events,
-        cpu_s=progress.cpu_s,
-        processes=progress.processes,
-        files_changed=count,
-        fraction=progress.fraction,
-        message=progress.message,
-    )
-
-
-def usage_of(summary: ProtocolSummary) -> Usage:
-    return turn_said(summary).usage

@@ -6,7 +6,8 @@ A holding goes forward only:
 
 `offered` is mirrored, and its receipt is not accepted yet; `starting` is accepted, and nothing is started yet;
 `running` has a runner that holds its lock, as far as we know; `ending` has none (any more), and what to report is being
-found out; `reporting` waits for the hub's answer; `closed` has it, and is kept until the hub needs nothing more.
+found out; `reporting` waits for the hub's answer; `closed` has it, and is kept until the hub needs nothing more. Beside the
+way, `stuck` is one that an error nobody expected has stopped: its lease is left to run out.
 
 Two facts stand beside the phase, because they may come in any phase: `is_lost` (the hub has told us that the fence is
 stale) and `cancel_grace_s` (the hub asks us to cancel). Whoever works on the holding looks at both after each wait.
@@ -38,6 +39,7 @@ class Phase(StrEnum):
     ENDING = "ending"
     REPORTING = "reporting"
     CLOSED = "closed"
+    STUCK = "stuck"
 
 
 RENEWED = frozenset({Phase.STARTING, Phase.RUNNING, Phase.ENDING, Phase.REPORTING})

@@ -62,6 +62,13 @@ def judge_run(ended: Ended, harness: Harness, tail_bytes: int) -> Judgement:
     return replace(judgement, usage=with_times(judgement.usage, outcome))
 
 
+def judge_unseen(run_dir: Path, reason: str, harness: Harness, tail_bytes: int) -> Judgement:
+    """The Judgement of a run whose runner is gone without a record: `unknown`, with what is left to read of it."""
+    said = StepEnded(unknown_reason=reason, output_tail=tail_text(run_dir, 0, tail_bytes))
+    # Which lines were dropped is not known; the verdict does not rest on them.
+    return harness.judge(said, recorded_lines(protocol_chunks(run_dir), None, 0))
+
+
 def step_ended(ended: Ended, number: int, tail_bytes: int) -> StepEnded:
     """How one step ended, as `core` reads it."""
     outcome = ended.outcome

@@ -16,21 +16,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import final
 
 from msgspec import Struct
 
-from tenure.core.clock import Clock
+from tenure.core.clock import Clock, IdSource
 from tenure.core.ids import DeliveryId, IncarnationId
 from tenure.core.limits import BATCH
-from tenure.errors import InvalidError, TenureError
+from tenure.errors import InvalidError, OutcomeUnknownError, TenureError
 from tenure.node.holding import RENEWED, Holding, Holdings, Phase
-from tenure.node.link import FINAL, HubLegs
+from tenure.node.link import HubLegs, is_final
 from tenure.node.pacing import Backoff, Signal
 from tenure.wire import legs as ws
 
 NS = 1_000_000_000
+RETRY_S = (0.5, 10.0)
 LOOK_S = 1.0
 """The loop's timers stand still in a suspend; so it looks at the clock that does not, this often, while it keeps leases."""
 SHORTEST_ANSWER_S = 5.0
@@ -62,20 +63,30 @@ def pace_for(renew_every_s: float, margin_s: float, lease_ttl_s: float) -> Pace:
     return Pace(renew_every_s=min(renew_every_s, (lease_ttl_s - margin) / 3), margin_s=margin)
 
 
+class LeasingTools(Struct, frozen=True, kw_only=True):
+    """`link_is_back` is told when the hub answers again."""
+
+    legs: HubLegs
+    holdings: Holdings
+    clock: Clock
+    ids: IdSource
+    incarnation: IncarnationId
+    link_is_back: Callable[[], None]
+
+
 @final
 class Leasing:
-    """`pace` is set anew when the hub has told its terms."""
+    """`pace` is set anew when the hub has told its terms, `generation` when the store has counted this start."""
 
-    def __init__(
-        self, legs: HubLegs, holdings: Holdings, clock: Clock, incarnation: IncarnationId, backoff: Backoff
-    ) -> None:
-        self.pace = Pace(renew_every_s=10.0, margin_s=3.0)
+    def __init__(self, tools: LeasingTools, pace: Pace) -> None:
+        self.pace = pace
         self.generation = 0
-        self._legs = legs
-        self._holdings = holdings
-        self._clock = clock
-        self._incarnation = incarnation
-        self._backoff = backoff
+        self._legs = tools.legs
+        self._holdings = tools.holdings
+        self._clock = tools.clock
+        self._incarnation = tools.incarnation
+        self._link_is_back = tools.link_is_back
+        self._backoff = Backoff(tools.ids, *RETRY_S)
         self._rounds = 0
         self._due_ns = 0
         self._round_over = Signal()
@@ -84,7 +95,7 @@ class Leasing:
         """Renews until it is canceled.
 
         Raises:
-            TenureError: one of `link.FINAL`: the hub does not hear this daemon any more.
+            TenureError: the hub does not hear this daemon any more.
         """
         self._due_ns = self._clock.boot_ns()
         while True:
@@ -126,7 +137,11 @@ class Leasing:
             await self._holdings.grown.wait(min(left_s, LOOK_S))
 
     async def _round(self) -> None:
-        """One round over all leases, or, between rounds, over those that want it now."""
+        """One round over all leases, or, between rounds, over those that want it now.
+
+        Raises:
+            TenureError: the hub does not hear this daemon any more.
+        """
         now_ns = self._clock.boot_ns()
         renewable = list(self._may_be_renewed())
         is_due = now_ns >= self._due_ns
@@ -136,13 +151,14 @@ class Leasing:
         try:
             for part in _parts(batch):
                 await self._renew(part)
-            if batch:
+            if batch and self._backoff.tries:
                 self._backoff.reset()
-        except FINAL:
-            raise
-        except (TenureError, TimeoutError) as error:
+                self._link_is_back()
+        except TenureError as error:
+            if is_final(error):
+                raise
             pause_s = min(self._backoff.next_s(), self.pace.renew_every_s)
-            log.warning("leases were not renewed; again in %.1f s: %s", pause_s, error or "no answer in time")
+            log.warning("leases were not renewed; again in %.1f s: %s", pause_s, error)
             self._due_ns = min(self._due_ns, self._clock.boot_ns() + int(pause_s * NS))
         finally:
             self._round_over.give()
@@ -157,8 +173,7 @@ class Leasing:
             one.is_renewing, one.is_urgent = True, False
         sent_ns = self._clock.boot_ns()
         try:
-            async with asyncio.timeout(self.pace.answer_s):
-                reply = await self._legs.renew(request)
+            reply = await self._answered(request)
             self._heed({one.delivery_id: one for one in part}, reply, sent_ns, counter)
         except InvalidError:
             # One item that the hub cannot take must not cost the others their leases.
@@ -172,6 +187,18 @@ class Leasing:
                 one.is_renewing = False
             if any(one.phase is Phase.REPORTING for one in part):
                 self._holdings.reports.give()
+
+    async def _answered(self, request: ws.RenewRequest) -> ws.ItemsReply:
+        """The answer, if it comes while it is worth having.
+
+        Raises:
+            OutcomeUnknownError: it did not; a new renewal is worth more.
+        """
+        try:
+            async with asyncio.timeout(self.pace.answer_s):
+                return await self._legs.renew(request)
+        except TimeoutError as error:
+            raise OutcomeUnknownError(f"no answer within {self.pace.answer_s:g} s") from error
 
     def _heed(
         self, part: dict[DeliveryId, Holding], reply: ws.ItemsReply, sent_ns: int, counter: int

@@ -21,10 +21,14 @@ from tenure.wire import legs as ws
 CALL_S = 30.0
 """A report with all its evidence over a slow line; anything longer is asked anew."""
 
-FINAL = (er.SupersededError, er.ContractVersionError, er.UnauthenticatedError, er.ForbiddenError)
-"""Answers after which this daemon has nothing more to say to its hub."""
+_FINAL = (er.SupersededError, er.ContractVersionError, er.UnauthenticatedError, er.ForbiddenError)
 
 _PURPOSES: Final = ("claim", "renew", "call")
+
+
+def is_final(error: er.TenureError) -> bool:
+    """Does the hub not hear this daemon any more, whatever it says?"""
+    return isinstance(error, _FINAL)
 
 
 class HubLegs(Protocol):

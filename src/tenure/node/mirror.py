@@ -74,26 +74,16 @@ _STEPS = (
 )
 """Step n brings a file of schema n to schema n + 1."""
 
-_ADD = (
-    "INSERT INTO delivery (delivery_id, attempt_id, body) VALUES (?, ?, ?) ON CONFLICT (delivery_id) DO NOTHING"
-)
+_ADD = "INSERT INTO delivery (delivery_id, attempt_id, body) VALUES (?, ?, ?) ON CONFLICT (delivery_id) DO NOTHING"
 _END = (
     "UPDATE delivery SET stage = 'ended', outcome = ?, handback = ?, tree_gone = ? "
     "WHERE delivery_id = ? AND stage = 'mirrored'"
 )
-_REOPEN = (
-    "UPDATE delivery SET stage = 'ended', answer = NULL "
-    "WHERE delivery_id = ? AND stage = 'closed' AND (outcome IS NULL) <> (handback IS NULL)"
-)
 _CLOSE = "UPDATE delivery SET stage = 'closed', answer = ? WHERE delivery_id = ?"
-_RELEASE = (
-    "UPDATE delivery SET stage = 'closed', released = 1, outcome = NULL, handback = NULL WHERE delivery_id = ?"
-)
+_RELEASE = "UPDATE delivery SET stage = 'closed', released = 1, outcome = NULL, handback = NULL WHERE delivery_id = ?"
 _DROP = "DELETE FROM delivery WHERE delivery_id = ?"
-_LOAD = (
-    "SELECT body, stage, outcome, handback, tree_gone, answer FROM delivery WHERE released = 0 ORDER BY delivery_id"
-)
-_RELEASED = "SELECT delivery_id, attempt_id FROM delivery WHERE released = 1 ORDER BY delivery_id"
+_LOAD = "SELECT body, stage, outcome, handback, tree_gone, answer FROM delivery WHERE released = 0 ORDER BY delivery_id"
+_RELEASED = "SELECT delivery_id, attempt_id, answer FROM delivery WHERE released = 1 ORDER BY delivery_id"
 _KNOWN = "SELECT delivery_id FROM delivery"
 _ATTEMPTS = "SELECT attempt_id, MIN(stage = 'closed') FROM delivery GROUP BY attempt_id"
 _IDENTITY = "SELECT credential, was_sent, node_id, generation, incarnation FROM identity"
@@ -148,6 +138,14 @@ class Row(Struct, frozen=True):
     outcome: Outcome | None
     handback: str | None
     tree_gone: bool
+    answer: str | None
+
+
+class Released(Struct, frozen=True):
+    """A Delivery that the hub needs no more. `answer`: what it said to the report; None where it never heard one."""
+
+    delivery_id: DeliveryId
+    attempt_id: AttemptId
     answer: str | None
 
 
@@ -241,10 +239,6 @@ class Mirror:
         """The hub has answered these reports. They are kept until they are released."""
         await self._write(_CLOSE, [(answer, delivery_id) for delivery_id, answer in answers.items()])
 
-    async def reopen(self, delivery_ids: Iterable[DeliveryId]) -> None:
-        """The hub asks for these reports again, because it has lost them."""
-        await self._write(_REOPEN, [(one,) for one in delivery_ids])
-
     async def release(self, delivery_ids: Iterable[DeliveryId]) -> None:
         """The hub needs nothing more of these; their reports are let go."""
         await self._write(_RELEASE, [(one,) for one in delivery_ids])
@@ -269,9 +263,9 @@ class Mirror:
                 path=str(self._path),
             ) from error
 
-    async def released(self) -> list[tuple[DeliveryId, AttemptId]]:
+    async def released(self) -> list[Released]:
         """Those of which only folders may be left, oldest first."""
-        return [(DeliveryId(one), AttemptId(attempt)) for one, attempt in await self._read(_RELEASED)]
+        return [Released(*row) for row in await self._read(_RELEASED)]
 
     async def known(self) -> set[DeliveryId]:
         """Every Delivery that has a row."""
@@ -375,7 +369,9 @@ def storage_error(path: Path, error: Exception) -> UnavailableError:
     """What a caller hears of a write that left nothing behind."""
     full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
     if full or getattr(error, "errno", None) in _NO_ROOM:
-        return StorageFullError(f"there is no room to write {path} ({error}); free some space", path=str(path))
+        return StorageFullError(
+            f"there is no room to write {path} ({error}); free some space", path=str(path)
+        )
     return StorageFailedError(f"{path} cannot be used ({error}); look at the disk", path=str(path))
 
 

@@ -67,9 +67,7 @@ class Preparer:
             OSError: a file cannot be written.
         """
         spec = holding.grant.spec
-        await self._in_executor(
-            partial(holding.run_dir.mkdir, mode=0o700, parents=True, exist_ok=True)
-        )
+        await self._in_executor(partial(holding.run_dir.mkdir, mode=0o700, parents=True, exist_ok=True))
         inputs = await self._tools.context.fetch(spec.context, holding.run_dir) if spec.context else ()
         worktree = await self._worktree(holding)
         request = LaunchRequest(

@@ -6,7 +6,7 @@ group is enough. A process belongs to the tree if one of these says so:
 - it is in the Attempt's cgroup v2, in which the first one was born;
 - it descends from the root: the runner is a subreaper, so an orphan becomes its child and the links never break;
 - it carries the Attempt's marker in its environment. That is all there is when the runner is dead and there is no
-  cgroup; what has cleared its environment, or may not be read, then escapes (`unreadable` counts the suspects).
+  cgroup; what has cleared its environment, or may not be read, then escapes (`suspects` counts who it may be).
 
 A pid alone is never acted upon: a process is (pid, start time), and a signal goes through a pidfd that was opened
 before the start time was compared, so a recycled pid is never hit. Pause and kill repeat until two passes agree,
@@ -32,6 +32,7 @@ PAUSE_BOUND_S = 2.0
 KILL_BOUND_S = 10.0  # a process in an uninterruptible wait does not die; then the number that is left is told
 ENVIRONMENT_BYTES = 4 << 20  # more than Linux gives one program by default
 PIDS_BYTES = 1 << 20
+LOOK_AGAIN_S = 0.1
 HAS_PROC = os.access("/proc/self/stat", os.R_OK)
 CLONE3 = 435  # the same number on all architectures that matter
 CLONE_INTO_CGROUP = 1 << 33
@@ -135,20 +136,27 @@ class Tree:
                 continue  # it was removed meanwhile
         return folders
 
-    def unreadable(self, since_ticks: int) -> int:
-        """How many orphans started since then hide their environment: any of them may be ours.
+    def suspects(self, since_ticks: int) -> int:
+        """How many orphans born since then hide their environment: any of them may be ours.
 
         Only those of our own user count (another user's are not ours unless the steps ran as that user, and then
-        there is a cgroup), and only orphans: who has a living parent outside the tree was not started by it.
+        there is a cgroup), and only orphans: who has a living parent outside the tree was not started by it. Two
+        looks must agree, since a process that is just being executed has no environment for a moment.
         """
-        table = read_processes()
-        suspects = [
+        first = self.hidden(since_ticks)
+        if first:
+            wait_s(LOOK_AGAIN_S)
+            first &= self.hidden(since_ticks)
+        return len(first)
+
+    def hidden(self, since_ticks: int) -> set[tuple[int, int]]:
+        orphans = [
             process
-            for process in table.values()
+            for process in read_processes().values()
             if process.start >= since_ticks and process.state not in "ZX" and is_reaper(process.parent)
         ]
-        own = [process.pid for process in suspects if owner_of(process.pid) == os.getuid()]
-        return sum(not read_environment(pid) for pid in own)
+        own = [process for process in orphans if owner_of(process.pid) == os.getuid()]
+        return {(process.pid, process.start) for process in own if not read_environment(process.pid)}
 
     def is_empty(self) -> bool:
         """Whether two walks agree that nobody is there."""

@@ -7,13 +7,14 @@ lists of names; and `cut` says so each time.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.core.attempt import Outcome, Usage, Verdict
+from tenure.core.attempt import Outcome, Verdict
 from tenure.core.failure import Evidence
 from tenure.core.judgement import Judgement
 from tenure.core.limits import EVIDENCE_BYTES, NAME_LENGTH, REASON_LENGTH
@@ -62,10 +63,11 @@ class ReportEvidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def outcome_of_run(
-    judgement: Judgement, runner: RunnerOutcome, worktree: WorktreeEvidence | None, tree_gone: bool
+    judgement: Judgement, runner: RunnerOutcome | None, worktree: WorktreeEvidence | None, tree_gone: bool
 ) -> Outcome:
-    """The Outcome of a run whose end was recorded by its runner."""
-    evidence = ReportEvidence(harness=judgement.evidence, run=run_facts(runner), worktree=worktree)
+    """The Outcome of a run. `runner`: what its runner recorded; None where that is gone without a record."""
+    facts = None if runner is None else run_facts(runner)
+    evidence = ReportEvidence(harness=judgement.evidence, run=facts, worktree=worktree)
     return bounded(
         Outcome(
             verdict=judgement.verdict,
@@ -74,23 +76,6 @@ def outcome_of_run(
             failure_rule=judgement.failure_rule,
             usage=judgement.usage,
             session_id=judgement.session_id,
-            head_sha=worktree.head_sha if worktree else None,
-            tree_gone=tree_gone,
-        ),
-        evidence,
-    )
-
-
-def outcome_unknown(
-    reason: str, usage: Usage, worktree: WorktreeEvidence | None, tree_gone: bool
-) -> Outcome:
-    """The Outcome of a run whose end nobody saw."""
-    evidence = ReportEvidence(harness=Evidence(unknown_reason=reason), worktree=worktree)
-    return bounded(
-        Outcome(
-            verdict=Verdict.UNKNOWN,
-            summary=f"unknown: {reason}",
-            usage=usage,
             head_sha=worktree.head_sha if worktree else None,
             tree_gone=tree_gone,
         ),
@@ -162,39 +147,22 @@ def evidence_text(evidence: ReportEvidence, limit: int = EVIDENCE_BYTES) -> str:
 
 
 def encoded(evidence: ReportEvidence) -> bytes:
-    """As JSON. Text that is no text (a lone surrogate from a file name) must not make the report impossible."""
+    """As JSON. Text that is no text (a lone surrogate in a file's name) must not make the report impossible."""
     try:
         return msgspec.json.encode(evidence)
     except UnicodeEncodeError:
-        plain = msgspec.to_builtins(evidence)
-        return msgspec.json.encode(_without_surrogates(plain))
-
-
-def _without_surrogates(value: object) -> object:
-    match value:
-        case str():
-            return value.encode("utf-8", "replace").decode()
-        case dict():
-            return {str(key): _without_surrogates(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # builtins from msgspec
-        case list() | tuple():
-            return [_without_surrogates(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]  # builtins from msgspec
-        case _:
-            return value
+        return json.dumps(msgspec.to_builtins(evidence), ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _cut_patch(evidence: ReportEvidence, limit: int) -> ReportEvidence:
     if evidence.worktree is None or not evidence.worktree.patch.text:
         return evidence
-    patch, whole = evidence.worktree.patch, evidence
+    worktree, patch = evidence.worktree, evidence.worktree.patch
 
     def with_length(length: int) -> ReportEvidence:
         kept = replace(patch, text=patch.text[:length], truncated=True)
         note = f"patch: its first {length} characters of {patch.size_bytes} bytes are here"
-        return replace(
-            whole,
-            worktree=replace(whole.worktree, patch=kept),
-            cut=(*whole.cut, note),
-        )
+        return replace(evidence, worktree=replace(worktree, patch=kept), cut=(*evidence.cut, note))
 
     return _longest(with_length, len(patch.text), limit)
 

@@ -9,6 +9,7 @@ since the start, hides its environment. Where none of them can be had the answer
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import os
 from concurrent.futures import Executor
@@ -17,10 +18,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from tenure.core.clock import Clock
+from tenure.errors import StorageFullError
 from tenure.node.process_tree import HAS_PROC, Tree
 from tenure.node.runner_folder import STARTED, locked, read_launch, read_outcome, read_started
 from tenure.node.runner_messages import Launch, Outcome
+from tenure.runtime.data_folder import write_atomically
 
+SWEPT = "swept"
+"""This file says that a sweep proved the tree gone. The cgroup, the best proof, goes with it."""
 _NS = 1_000_000_000
 _START_SLACK_S = 1
 """Start times in /proc are rounded, and the runner notes its own a little later than it is."""
@@ -70,7 +75,11 @@ def sweep_now(run_dir: Path, boot_id: str, clock: Clock) -> SweepResult:
         found = len(tree.members(deep=True))
         survivors = tree.kill()
         suspects = count_suspects(tree, run_dir)
-        if not survivors:
+        if not survivors and not suspects:
+            with contextlib.suppress(
+                OSError, StorageFullError
+            ):  # else it is proven again when it is asked again
+                write_atomically(run_dir / SWEPT, b"")
             tree.remove_cgroup()
     return SweepResult(
         gone=survivors == 0 and suspects == 0, killed=found, survivors=survivors, suspects=suspects
@@ -91,8 +100,8 @@ def look_now(run_dir: Path, boot_id: str, clock: Clock) -> bool:
 
 
 def is_gone_by_record(run_dir: Path, boot_id: str) -> bool:
-    """Whether the folder itself proves it: nothing was ever started, another boot, or the runner's own proof."""
-    if not (run_dir / STARTED).exists():
+    """Whether the folder itself proves it: nothing was ever started, another boot, or a proof that was given."""
+    if not (run_dir / STARTED).exists() or (run_dir / SWEPT).exists():
         return True
     started = read_started(run_dir)
     if started and boot_id and started.boot_id and started.boot_id != boot_id:
@@ -111,4 +120,4 @@ def count_suspects(tree: Tree, run_dir: Path) -> int:
     if tree.cgroup or started is None:
         return 0
     since_s = started.started_boottime_ns / _NS - _START_SLACK_S
-    return tree.unreadable(int(since_s * os.sysconf("SC_CLK_TCK")))
+    return tree.suspects(int(since_s * os.sysconf("SC_CLK_TCK")))

@@ -7,7 +7,6 @@ the error by the table here.
 from __future__ import annotations
 
 import errno
-from typing import Any
 
 from msgspec import Struct
 
@@ -41,12 +40,11 @@ _BY_SPAWN = {
 
 
 class StartFailure(Struct, frozen=True, kw_only=True):
-    """`message` is for people; `facts` are what a program need not read from it."""
+    """`message` is for people."""
 
     failure_class: FailureClass
     rule: str
     message: str
-    facts: dict[str, Any] = {}
 
 
 def failure_of_error(error: Exception) -> StartFailure:
@@ -54,9 +52,7 @@ def failure_of_error(error: Exception) -> StartFailure:
     if isinstance(error, er.TenureError):
         found = next((cls for kind, cls in _BY_ERROR if isinstance(error, kind)), _C.CONTRADICTION)
         found = _BY_REASON.get(str(error.facts.get("reason", "")), found)
-        return StartFailure(
-            failure_class=found, rule=f"{RULE}/{error.code}", message=error.message, facts=error.facts
-        )
+        return StartFailure(failure_class=found, rule=f"{RULE}/{error.code}", message=error.message)
     number = getattr(error, "errno", None)
     found = _C.CAPACITY if number in _SHORTAGES else _C.CONTRADICTION
     name = errno.errorcode.get(number or 0, type(error).__name__)

@@ -23,6 +23,7 @@ KEEP_ALIVE_S = 75
 """Longer than clients keep an idle connection, so that a request never meets one that we are just closing."""
 GRACE_S = 5.0
 BACKLOG = 2048
+PORTS = range(65_536)
 
 
 class Bind(Struct, frozen=True, kw_only=True):
@@ -100,11 +101,13 @@ def open_socket(bind: Bind) -> Any:
         UnavailableError: another program listens there.
     """
     host = bind.host.strip("[]")
+    if bind.port not in PORTS:
+        raise ConfigurationError(f"{bind.port} is no port; {PORTS[0]} to {PORTS[-1]}.", port=bind.port)
     try:
         found = socket.getaddrinfo(host, bind.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, *_, address = found[0]
         return socket.create_server(address[:2], family=family, backlog=BACKLOG)
-    except (socket.gaierror, OverflowError) as error:
+    except socket.gaierror as error:
         raise ConfigurationError(f"{bind.host}:{bind.port} is no address to listen on: {error}") from error
     except OSError as error:
         raise UnavailableError(
@@ -148,7 +151,11 @@ class _Server(uvicorn.Server):
     announce: Callable[[], None] = staticmethod(lambda: None)
 
     async def startup(self, sockets: list[Any] | None = None) -> None:
-        await super().startup(sockets=sockets)
+        try:
+            await super().startup(sockets=sockets)
+        except SystemExit as error:
+            # The library ends the process here; ours is also a hub, and says why it ends.
+            raise UnavailableError("the application did not start; the log says why") from error
         if self.started:
             self.announce()
 

@@ -244,6 +244,11 @@ def _triggers() -> None:
     for name, columns in _FIXED.items():
         listed = ", ".join(columns.split())
         _trigger(f"{name}_fixed", f"UPDATE OF {listed}", name, f"this column of {name} never changes")
+        key = columns.split()[0]
+        _trigger(
+            f"{name}_once", "INSERT", name, f"this row of {name} is there already",
+            f"EXISTS (SELECT 1 FROM {name} WHERE {key} = NEW.{key})",
+        )  # fmt: skip
     for name, key in (("commits", "commit_no"), ("events", "seq")):
         _trigger(
             f"{name}_appended", "INSERT", name, f"{name} are only ever appended",
@@ -278,7 +283,7 @@ def _trigger(name: str, when: str, table: str, says: str, if_: str | None = None
 
 
 _RECORD = ("commits", "events", "facets")
-_FIXED = {
+_FIXED = {  # the key comes first
     "tasks": "task_id spec spec_digest lineage submitted_by idempotency_key submitted_at_ms",
     "attempts": "attempt_id task_id number spec spec_digest created_at_ms",
     "deliveries": (

@@ -1,0 +1,273 @@
+"""`tenure diff`, `fetch`, `worktree` and `gc`: what an Attempt made, and giving its space back.
+
+What was reported stands in the evidence. The rest (the whole patch, commits, files) is in the store of the node that ran it,
+and is reached where that store is in this data folder.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from tenure.cli.invocation import Invocation, command, family
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tenure.cli.lookup import Located
+    from tenure.node.worktree import Worktree
+
+AttemptArgument = Annotated[
+    str, typer.Argument(metavar="TASK", help="The task (its newest attempt), or one attempt of it (TASK/2).")
+]
+
+app = family()
+
+
+class LocalTree(NamedTuple):
+    """Where an Attempt's worktree is or was: the tree may have been removed, its commits stay in the cache."""
+
+    node: str
+    worktree: Worktree
+    is_there: bool
+
+
+@command(app, "diff")
+async def diff(cli: Invocation, task: AttemptArgument) -> int:
+    """Show what an attempt changed, as a patch.
+
+    Against its base, with what it did not commit. From the evidence, or in full from the store of the node that ran it
+    where that is on this machine. Apply it with `git apply`.
+    """
+    import sys
+
+    from tenure.cli.evidence_text import patch_of
+    from tenure.cli.run_output import write_bytes
+
+    located = await located_attempt(cli, task)
+    patch = patch_of(located.body)
+    text, cut = str(patch.get("text", "")), bool(patch.get("truncated"))
+    if cut or not patch:
+        whole = await whole_patch(cli, located)
+        text, cut = (whole, False) if whole is not None else (text, cut)
+    cli.out.data(
+        {"attempt_id": located.name, "patch": text, "truncated": cut, "size_bytes": patch.get("size_bytes")}
+    )
+    if not cli.out.json:
+        write_bytes(sys.stdout, text.encode("utf-8", "surrogateescape"))
+    if cut:
+        cli.out.note(
+            f"only the beginning of {patch.get('size_bytes')} bytes was reported; `tenure fetch` has all of it"
+        )
+    if not text:
+        cli.out.note(
+            f"{located.name} changed nothing" if patch else f"{located.name} has reported no changes (yet)"
+        )
+    return 0
+
+
+@command(app, "fetch")
+async def fetch(
+    cli: Invocation,
+    task: AttemptArgument,
+    repo: Annotated[
+        str,
+        typer.Option("--repo", metavar="PATH", help="The repository to fetch into, else the one you are in."),
+    ] = ".",
+    uncommitted: Annotated[
+        bool,
+        typer.Option("--uncommitted", help="With what the attempt left uncommitted, as a commit on top."),
+    ] = False,
+) -> None:
+    """Fetch an attempt's commits into your repository, as a branch.
+
+    The branch is `tenure/TASK/N`. Nothing is checked out; index and files are not touched, and a branch that points
+    elsewhere is never moved.
+    """
+    from tenure.cli.task_request import absolute
+    from tenure.client.repository import UserRepository
+    from tenure.runtime.git import Git
+
+    located = await located_attempt(cli, task)
+    sha = fetched_sha(located, uncommitted=uncommitted)
+    tree = local_tree_or_refuse(cli, located)
+    user = UserRepository(absolute(repo), Git(cli.env))
+    await user.resolve(tree.worktree.base_sha)
+    result = await user.fetch_result(str(tree.worktree.cache), sha, tree.worktree.branch)
+    cli.out.data(
+        {"attempt_id": located.name, "branch": result.branch, "sha": result.sha, "change": result.change}
+    )
+    if not cli.out.json:
+        cli.out.say(result.branch)
+        cli.out.note(f"{result.change}, at {result.sha[:12]}; `git merge {result.branch}` takes it over")
+
+
+def fetched_sha(located: Located, *, uncommitted: bool) -> str:
+    """The commit to fetch.
+
+    Raises:
+        NotFoundError: the Attempt has left none.
+    """
+    from tenure.cli.evidence_text import worktree_of
+    from tenure.errors import NotFoundError
+
+    tree = worktree_of(located.body)
+    sha = tree.get("wip_sha") if uncommitted else None
+    sha = sha or located.body.head_sha or tree.get("head_sha")
+    if not isinstance(sha, str):
+        raise NotFoundError(f"{located.name} has reported no commit (yet): `tenure show {located.name}`")
+    return sha
+
+
+@command(app, "worktree")
+async def worktree(cli: Invocation, task: AttemptArgument) -> None:
+    """Say where an attempt's worktree is.
+
+    For `cd "$(tenure worktree TASK)"`. It is the attempt's own place while that runs: look, and leave it alone.
+    """
+    located = await located_attempt(cli, task)
+    tree = local_tree_or_refuse(cli, located)
+    path = tree.worktree.path
+    cli.out.data(
+        {
+            "attempt_id": located.name,
+            "path": str(path),
+            "exists": tree.is_there,
+            "branch": tree.worktree.branch,
+        }
+    )
+    if not tree.is_there:
+        refuse_removed(located, path)
+    if not cli.out.json:
+        cli.out.say(str(path))
+
+
+def refuse_removed(located: Located, path: Path) -> None:
+    """Says that a worktree is not there any more.
+
+    Raises:
+        NotFoundError: always.
+    """
+    from tenure.errors import NotFoundError
+
+    raise NotFoundError(
+        f"{path} was removed; `tenure fetch {located.name}` still brings its commits", path=str(path)
+    )
+
+
+@command(app, "gc")
+async def gc(
+    cli: Invocation,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Say what would become of each, and change nothing.")
+    ] = False,
+    nested: Annotated[
+        bool,
+        typer.Option(
+            "--nested", help="Also those that hold repositories of their own, which are kept nowhere else."
+        ),
+    ] = False,
+) -> None:
+    """Remove worktrees and run folders that nobody needs any more.
+
+    A worktree goes only if its attempt is closed at its node and everything in it is stored elsewhere: its commits stay,
+    so `diff` and `fetch` work afterwards. Everything else is kept and named with the reason.
+    """
+    from tenure.cli.clean_up import clean_up
+
+    items = await clean_up(cli, dry_run=dry_run, nested_too=nested)
+    freed = sum(item.size_bytes for _, item in items if item.removed)
+    listed = [
+        {
+            "node": node,
+            "name": item.name,
+            "path": str(item.path),
+            "removed": item.removed,
+            "reason": item.reason,
+            "size_bytes": item.size_bytes,
+        }
+        for node, item in items
+    ]
+    cli.out.data({"dry_run": dry_run, "items": listed, "freed_bytes": freed})
+    if cli.out.json:
+        return
+    verb = "would go" if dry_run else "removed"
+    for _, item in items:
+        cli.out.say(
+            f"{verb if item.removed else 'kept':8}  {item.name}  {megabytes(item.size_bytes)}  {item.reason}"
+        )
+    cli.out.note(f"{megabytes(freed)} {'could be given back' if dry_run else 'given back'}")
+
+
+async def located_attempt(cli: Invocation, task: str) -> Located:
+    from tenure.cli.lookup import attempt_of, connected
+
+    async with connected(cli) as hub:
+        return await attempt_of(hub, task)
+
+
+def local_tree(home: Path, attempt: str) -> LocalTree | None:
+    """The Attempt's worktree in a node's store of this data folder; None where no node here began one."""
+    from tenure.cli.data_files import NODES, node_names
+    from tenure.core.ids import AttemptId
+    from tenure.node.worktree import WorktreeStore
+
+    for node in node_names(home):
+        store = WorktreeStore(home / NODES / node)
+        record = store.read(AttemptId(attempt))
+        if record is not None:
+            return LocalTree(node, store.worktree(record), store.is_there(AttemptId(attempt)))
+    return None
+
+
+def local_tree_or_refuse(cli: Invocation, located: Located) -> LocalTree:
+    """As `local_tree`.
+
+    Raises:
+        NotFoundError: no node of this data folder ran it.
+    """
+    from tenure.errors import NotFoundError
+
+    tree = local_tree(cli.home, located.name)
+    if tree is None:
+        where = f"it ran on {located.body.recipient}" if located.body.recipient else "it has not been started"
+        raise NotFoundError(
+            f"no node of {cli.home} has a worktree of {located.name}: {where}. `tenure diff {located.name} | git apply`"
+            " takes over its changes from here",
+            attempt=located.name,
+        )
+    return tree
+
+
+async def whole_patch(cli: Invocation, located: Located) -> str | None:
+    """The whole difference from the store of the node; None where it is not here or has not been pinned."""
+    from tenure.cli.evidence_text import worktree_of
+    from tenure.errors import TenureError
+    from tenure.runtime.git import CACHE_OVERRIDES, Git
+
+    tree = local_tree(cli.home, located.name)
+    end = worktree_of(located.body).get("wip_sha") or located.body.head_sha
+    if tree is None or not isinstance(end, str):
+        return None
+    words: Any = (
+        "diff",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--full-index",
+        "--binary",
+        tree.worktree.base_sha,
+        end,
+        "--",
+    )
+    try:
+        made = await Git(cli.env, CACHE_OVERRIDES).must(
+            "write the patch", tree.worktree.cache, *words, output_bytes=1 << 30
+        )
+    except TenureError:
+        return None
+    return made.output.decode("utf-8", "surrogateescape")
+
+
+def megabytes(size_bytes: int) -> str:
+    return f"{size_bytes / 1_000_000:.1f} MB"

@@ -1,0 +1,250 @@
+"""The five parts of the story. Each does something to real processes, then checks what came of it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from tenure.cli.demo.stage import NODE, RECIPIENT, Stage
+from tenure.cli.demo.story import Story
+from tenure.cli.evidence_text import changes_text, evidence_of, part
+from tenure.cli.process_mark import is_running, send_signal
+from tenure.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from tenure.cli.local_run import LocalRun
+    from tenure.cli.process_mark import ProcessMark
+    from tenure.wire.api import AttemptBody, TaskBody
+
+Act = Callable[[Story, Stage], Awaitable[None]]
+
+ADDRESS = f"{RECIPIENT}@{NODE}"
+
+
+async def chain(story: Story, stage: Stage) -> None:
+    """Three Tasks, each after the one before."""
+    first = await stage.submit("Write chapter-one", "chapter-one")
+    second = await stage.submit("Write chapter-two", "chapter-two", (first,))
+    third = await stage.submit("Write chapter-three", "chapter-three", (second,))
+    story.say(f"three tasks: {first}, {second} after it, {third} after that")
+    story.say(f"why does the third wait? {(await stage.hub.why(third)).sentence}")
+    for task_id in (first, second, third):
+        task, attempt = await ended(story, stage, task_id)
+        checks = part(evidence_of(attempt), "harness").get("checks", [])
+        story.expect(
+            attempt.verdict == "completed" and len(checks) == 1,
+            f"{task_id} completed, its check passed: {changes_text(attempt)}",
+        )
+        story.expect(
+            attempt.head_sha not in {None, task.base_sha}, f"it committed {(attempt.head_sha or '')[:12]}"
+        )
+    kinds = await stage.kinds(third)
+    story.expect(
+        kinds.index("dependency_completed") < kinds.index("delivery_granted"),
+        "the third was handed over only after the second had completed",
+    )
+
+
+async def node_killed(story: Story, stage: Stage) -> None:
+    """The node daemon is killed in the middle of a run."""
+    task_id = await stage.submit("Write chapter-four in 8 seconds", "chapter-four")
+    run = await under_way(story, stage, task_id)
+    runner, program = await both_processes(story, stage, run)
+    before = await held(story, lambda: stage.node, "the node daemon runs")
+    story.say(
+        f"kill -9 {before.pid}: the node daemon, while {task_id} runs (runner {runner.pid}, program {program.pid})"
+    )
+    send_signal(before, signal.SIGKILL)
+
+    async def back() -> ProcessMark | None:
+        now = stage.node
+        return now if now is not None and now.pid != before.pid else None
+
+    after = await story.until(back, "the node daemon was started again")
+    story.say(f"the node daemon is back as process {after.pid}")
+    story.expect(is_running(runner) and is_running(program), "runner and program went on meanwhile")
+    _, attempt = await ended(story, stage, task_id)
+    story.expect(
+        (attempt.number, attempt.verdict, len(attempt.deliveries)) == (1, "completed", 1),
+        "the same attempt completed, under the one lease it had",
+    )
+
+
+async def runner_killed(story: Story, stage: Stage) -> None:
+    """Runner and program are killed: nobody saw how it ended. While the question is open the hub is killed, too."""
+    task_id = await stage.submit("Write chapter-five in 120 seconds", "chapter-five")
+    run = await under_way(story, stage, task_id)
+    waiting = await stage.submit("Write chapter-six", "chapter-six")
+    runner, program = await both_processes(story, stage, run)
+    story.say(f"kill -9 {runner.pid} {program.pid}: the runner and the program of {task_id}")
+    send_signal(runner, signal.SIGKILL)
+    send_signal(program, signal.SIGKILL)
+
+    async def unknown() -> AttemptBody | None:
+        _, attempt = await stage.newest(task_id)
+        return attempt if attempt.verdict is not None else None
+
+    attempt = await story.until(unknown, f"{task_id}/1 has a verdict", 60)
+    story.expect(attempt.verdict == "unknown", f"the outcome of {task_id}/1 is unknown: {attempt.summary}")
+    await blocked(story, stage, task_id, waiting)
+
+
+async def blocked(story: Story, stage: Stage, task_id: str, waiting: str) -> None:
+    """The recipient is blocked by the unknown Attempt, and whoever waits behind it says so."""
+    recipients = {one.address: one for one in await stage.hub.recipients()}
+    story.expect(recipients[ADDRESS].blocked_by == (f"{task_id}/1",), f"{ADDRESS} takes no new work")
+    reason = await stage.hub.why(waiting)
+    story.expect(reason.blocker == f"{task_id}/1", f"why {waiting} waits: {reason.sentence}")
+    items = await stage.hub.attention()
+    story.expect(any(one.subject == f"{task_id}/1" for one in items), "the question is on the attention list")
+
+
+async def hub_killed(story: Story, stage: Stage) -> None:
+    """The hub is killed while a question is open, and comes back with everything."""
+    task_id, waiting = stage.tasks[-2:]
+    before = await record(stage)
+    process = await held(story, lambda: stage.hub_process, "the hub runs")
+    story.say(f"kill -9 {process.pid}: the hub")
+    send_signal(process, signal.SIGKILL)
+
+    async def back() -> ProcessMark | None:
+        now = stage.hub_process
+        if now is None or now.pid == process.pid:
+            return None
+        try:
+            await stage.hub.ready()
+        except UnavailableError:
+            return None
+        return now
+
+    after = await story.until(back, "the hub was started again and answers", 60)
+    story.say(f"the hub is back as process {after.pid}")
+    story.expect(
+        (await record(stage))[: len(before)] == before, f"all {len(before)} events are there, unchanged"
+    )
+    await blocked(story, stage, task_id, waiting)
+
+
+async def answered(story: Story, stage: Stage) -> None:
+    """A person answers: rerun. Attempt 2 completes, and so does what waited."""
+    from tenure.wire.api import ReconcileBody
+
+    task_id, waiting = stage.tasks[-2:]
+    _, attempt = await stage.newest(task_id)
+    story.say(f"offered answers: {', '.join(attempt.offered_answers)}")
+    reason = "we killed it ourselves, and nothing was pushed"
+    answer = ReconcileBody(answer="rerun", because=reason, item_version=attempt.item_version or 0)
+    reply = await stage.hub.reconcile(f"{task_id}/1", answer)
+    story.say(f"tenure reconcile {task_id}/1 --rerun --because '{reason}'")
+    story.expect(reply.successor == 2, "attempt 2 was appended")
+    _, attempt = await ended(story, stage, task_id)
+    first = (await stage.hub.attempts(task_id))[0]
+    story.expect((attempt.number, attempt.verdict) == (2, "completed"), f"{attempt.attempt_id} completed")
+    story.expect(
+        (first.verdict, first.answer) == ("unknown", "rerun"),
+        "attempt 1 stays unknown, with the answer beside it",
+    )
+    task, _ = await ended(story, stage, waiting)
+    story.expect(task.end_reason, f"{waiting}, which waited behind it, ended {task.state}")
+
+
+async def node_stopped(story: Story, stage: Stage) -> None:
+    """The node is stopped past its lease: the runner pauses the work, and nothing is lost."""
+    task_id = await stage.submit("Write chapter-seven in 12 seconds", "chapter-seven")
+    run = await under_way(story, stage, task_id)
+    _, attempt = await stage.newest(task_id)
+    fence = attempt.deliveries[-1].fence
+    node = await held(story, lambda: stage.node, "the node daemon runs")
+    story.say(f"kill -STOP {node.pid}: the node daemon sleeps, past its lease under fence {fence}")
+    send_signal(node, signal.SIGSTOP)
+    try:
+        await story.until(lambda: paused(run), "the runner paused the work at the deadline")
+        story.say("the runner has paused the program and all it started: the lease is over")
+
+        async def suspect() -> bool:
+            return (await stage.newest(task_id))[1].state == "suspect"
+
+        await story.until(suspect, "the attempt is suspect")
+        story.say(f"the hub calls it suspect: {(await stage.hub.why(task_id)).sentence}")
+        story.expect(await paused(run), "nothing of it moves meanwhile")
+    finally:
+        send_signal(node, signal.SIGCONT)
+    story.say(f"kill -CONT {node.pid}: the node daemon wakes up")
+    _, attempt = await ended(story, stage, task_id)
+    kinds = await stage.kinds(task_id)
+    story.expect(
+        "lease_renewed" in kinds[kinds.index("lease_expired") :], "it renewed the lease that had run out"
+    )
+    story.expect(
+        (attempt.number, attempt.verdict, [one.fence for one in attempt.deliveries])
+        == (1, "completed", [fence]),
+        f"the same attempt completed under the same fence {fence}",
+    )
+
+
+async def paused(run: LocalRun) -> bool:
+    """Does the runner of this run say that it has paused its tree?"""
+    from tenure.errors import TenureError
+    from tenure.node.runner_link import connect
+
+    try:
+        async with await connect(run.folder) as control:
+            return (await control.status()).status.state == "paused"
+    except TenureError:
+        return False
+
+
+async def ended(story: Story, stage: Stage, task_id: str) -> tuple[TaskBody, AttemptBody]:
+    """The Task and its newest Attempt, once the Task has ended."""
+
+    async def look() -> tuple[TaskBody, AttemptBody] | None:
+        try:
+            task, attempt = await stage.newest(task_id)
+        except UnavailableError:
+            return None
+        return (task, attempt) if task.ended_at else None
+
+    return await story.until(look, f"{task_id} ended", 60)
+
+
+async def under_way(story: Story, stage: Stage, task_id: str) -> LocalRun:
+    """The run of a Task's first Attempt, once the hub has heard that it started."""
+
+    async def look() -> LocalRun | None:
+        _, attempt = await stage.newest(task_id)
+        return await stage.run_of(task_id) if attempt.started_at else None
+
+    run = await story.until(look, f"{task_id} is under way")
+    story.say(f"{task_id} is under way")
+    return run
+
+
+async def both_processes(story: Story, stage: Stage, run: LocalRun) -> tuple[ProcessMark, ProcessMark]:
+    return await story.until(lambda: stage.processes(run), "runner and program are known")
+
+
+async def held(story: Story, look: Callable[[], ProcessMark | None], what: str) -> ProcessMark:
+    async def found() -> ProcessMark | None:
+        return look()
+
+    return await story.until(found, what)
+
+
+async def record(stage: Stage) -> list[tuple[int, str]]:
+    """The whole record as numbers and hashes."""
+    found: list[tuple[int, str]] = []
+    while page := (await stage.hub.events(after=found[-1][0] if found else 0, limit=500)).events:
+        found += [(event.seq, event.hash) for event in page]
+    return found
+
+
+ACTS: tuple[tuple[str, str, Act], ...] = (
+    ("a", "A chain of three tasks, each of which edits and commits, with a check", chain),
+    ("b", "The node daemon is killed in the middle of a run", node_killed),
+    ("c", "Runner and program are killed: nobody knows how it ended", runner_killed),
+    ("e", "The hub is killed while that question is open", hub_killed),
+    ("c", "A person answers, and it goes on", answered),
+    ("d", "The node is stopped past its lease while a program runs", node_stopped),
+)
+PARTS = ("a", "b", "c", "d", "e")

@@ -1,0 +1,213 @@
+"""The parts of one daemon, and how they are joined.
+
+Nothing happens here: each part is made from what it needs, and the calls between parts that would make a circle are joined
+by functions (an accepted grant starts an execution, a link that is back wants a snapshot).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import suppress
+from pathlib import Path
+from typing import final
+
+import httpx
+from msgspec import Struct
+
+from tenure.core.clock import Clock, IdSource
+from tenure.core.ids import IncarnationId, address
+from tenure.errors import TenureError
+from tenure.harness.port import Harness
+from tenure.harness.registry import harness_for
+from tenure.node.claiming import Claiming, ClaimingTools
+from tenure.node.context import ContextFetcher
+from tenure.node.entering import Entering
+from tenure.node.execution import Executions, ExecutionTools
+from tenure.node.following import Follower, FollowerTools
+from tenure.node.holding import Holding, Holdings, Phase
+from tenure.node.leasing import Leasing, LeasingTools, Pace
+from tenure.node.link import HubLegs
+from tenure.node.mirror import Connect, Mirror
+from tenure.node.outbox import Outbox
+from tenure.node.preparing import Preparer, PreparerTools
+from tenure.node.readoption import Readoption
+from tenure.node.reconciling import Reconciling
+from tenure.node.retention import RUNS, Retention, RetentionTools
+from tenure.node.runner_folder import RunnerState
+from tenure.node.runners import Runners
+from tenure.node.workspace import Workspace
+from tenure.runtime.platform import Platform
+from tenure.runtime.settings_schema import RecipientSettings, Settings
+
+MIRROR_FILE = "mirror.db"
+KILL_BOUND_S = 15.0
+"""For all trees to be killed when this daemon was superseded; a runner gives up after ten seconds."""
+
+log = logging.getLogger(__name__)
+
+
+class NodeTools(Struct, frozen=True, kw_only=True):
+    """What the daemon is handed.
+
+    `executor` runs what blocks, several at once; `mirror_executor` the store's own work, in one thread. `connect` opens
+    SQLite. `make_workspace` opens the worktrees of the node's store, once that is locked. `environment` is the process's
+    own. `make_client` makes the network for context references."""
+
+    clock: Clock
+    ids: IdSource
+    executor: Executor
+    mirror_executor: Executor
+    connect: Connect
+    runners: Runners
+    make_workspace: Callable[[Path], Workspace]
+    platform: Platform
+    environment: Mapping[str, str]
+    make_client: Callable[[], httpx.AsyncClient] | None = None
+    harness_for: Callable[[RecipientSettings], Harness] = harness_for
+
+
+class Start(Struct, frozen=True, kw_only=True):
+    """One start of the daemon. `join_token` lets a node in that is new to its hub."""
+
+    incarnation: IncarnationId
+    join_token: str | None
+
+
+@final
+class Parts:
+    """Everything of one daemon. `group` is set before anything is started."""
+
+    def __init__(
+        self, settings: Settings, store: Path, legs: HubLegs, tools: NodeTools, start: Start
+    ) -> None:
+        node, clock, ids = settings.node, tools.clock, tools.ids
+        self.group = asyncio.TaskGroup()
+        runs = store / RUNS
+        runs.mkdir(mode=0o700, exist_ok=True)
+        self._runners = tools.runners
+        self.own_pace = Pace(renew_every_s=node.renew_every_s, margin_s=node.margin_s)
+        self.holdings = Holdings({address(one.name, node.name): one for one in settings.recipients})
+        self.mirror = Mirror(store / MIRROR_FILE, tools.connect, tools.mirror_executor)
+        self.entering = Entering(legs, self.mirror, ids, start.join_token)
+        self.reconciling = Reconciling(legs, self.mirror, self.holdings, clock, ids, start.incarnation)
+        self.leasing = Leasing(
+            LeasingTools(
+                legs=legs,
+                holdings=self.holdings,
+                clock=clock,
+                ids=ids,
+                incarnation=start.incarnation,
+                link_is_back=self.reconciling.want,
+            ),
+            self.own_pace,
+        )
+        workspace = tools.make_workspace(store)
+        self.executions = self._executions(settings, workspace, tools, start)
+        self.claiming = Claiming(
+            ClaimingTools(
+                legs=legs,
+                mirror=self.mirror,
+                holdings=self.holdings,
+                leasing=self.leasing,
+                clock=clock,
+                ids=ids,
+                incarnation=start.incarnation,
+                runs=runs,
+                wait_s=node.claim_wait_s,
+                start=self.go_on,
+                hand_back=self.hand_back,
+                link_is_back=self.reconciling.want,
+                between=self.reconciling.if_due,
+            )
+        )
+        self.outbox = Outbox(legs, self.mirror, self.holdings, clock, ids, start.incarnation)
+        self.readoption = Readoption(self.mirror, tools.runners, self.holdings, runs)
+        self.retention = Retention(
+            RetentionTools(
+                mirror=self.mirror,
+                holdings=self.holdings,
+                runners=tools.runners,
+                workspace=workspace,
+                executor=tools.executor,
+                store=store,
+                keep_runs=node.keep_runs,
+            )
+        )
+
+    def _executions(
+        self, settings: Settings, workspace: Workspace, tools: NodeTools, start: Start
+    ) -> Executions:
+        preparer = Preparer(
+            PreparerTools(
+                settings=settings,
+                environment=tools.environment,
+                workspace=workspace,
+                context=ContextFetcher(tools.executor, tools.make_client),
+                harness_for=tools.harness_for,
+                platform=tools.platform,
+                executor=tools.executor,
+                ids=tools.ids,
+            )
+        )
+        follower = Follower(
+            FollowerTools(
+                runners=tools.runners,
+                holdings=self.holdings,
+                workspace=workspace,
+                clock=tools.clock,
+                ids=tools.ids,
+                executor=tools.executor,
+                stop_grace_s=settings.node.stop_grace_s,
+                look_every_s=settings.node.renew_every_s,
+            )
+        )
+        return Executions(
+            ExecutionTools(
+                runners=tools.runners,
+                mirror=self.mirror,
+                holdings=self.holdings,
+                leasing=self.leasing,
+                preparer=preparer,
+                follower=follower,
+                workspace=workspace,
+                harness_for=tools.harness_for,
+                executor=tools.executor,
+                ids=tools.ids,
+                incarnation=start.incarnation,
+                boot_id=tools.platform.boot_id,
+                output_tail_bytes=settings.node.output_tail_bytes,
+            )
+        )
+
+    def go_on(self, holding: Holding, state: RunnerState | None = None) -> None:
+        """Runs a Delivery from where it is to its ending, in a task of its own."""
+        if state is None:
+            self.holdings.enter(holding, Phase.STARTING)
+        self.group.create_task(self.executions.run(holding, state))
+
+    def hand_back(self, holding: Holding, why: str) -> None:
+        """Lets a Delivery go of which nothing was started, in a task of its own."""
+        self.holdings.enter(holding, Phase.ENDING)
+        self.group.create_task(self.executions.run(holding, None, hand_back=why))
+
+    async def kill_all(self) -> None:
+        """Kills every tree that a runner of ours holds, as far as that can be done within a bound."""
+        running = self.holdings.in_phase(Phase.STARTING, Phase.RUNNING)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(KILL_BOUND_S):
+                await asyncio.gather(*(self._kill(one) for one in running))
+
+    async def _kill(self, holding: Holding) -> None:
+        try:
+            line = await self._runners.connect(holding.run_dir)
+        except TenureError:
+            return  # nobody is there; the folder says what became of it
+        try:
+            await line.stale(holding.grant.fence)
+        except TenureError as error:
+            log.warning("%s: whether its tree is killed is not known: %s", holding.delivery_id, error)
+        finally:
+            await line.close()

@@ -1,0 +1,236 @@
+"""When the engine fails: nothing is lost, nothing is half done, and nobody is told what is not known."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenure.core import commands as cm
+from tenure.core.ids import TaskId
+from tenure.core.task import Task, TaskSpec
+from tenure.errors import OutcomeUnknownError, StorageFailedError, StorageFullError, TenureError
+from tenure.ledger import audit
+from tenure.ledger.port import TaskFilter
+from tenure.ledger.sqlite_engine import overwrite_log
+from tests.ledger.desk import Desk, HandClock, connector, raw, refuse, sqlite_ledger
+
+
+class FaultyConnection(sqlite3.Connection):
+    """Fails at COMMIT as it is told to: `before` it happened, or `after`; or whenever it is opened anew."""
+
+    fault: str | None = None
+    refuse_to_open = False
+    failed: BaseException = sqlite3.OperationalError("disk I/O error")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if FaultyConnection.refuse_to_open:
+            raise sqlite3.OperationalError("unable to open database file")
+        super().__init__(*args, **kwargs)
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        fault = FaultyConnection.fault
+        if sql == "COMMIT" and fault is not None and not self._reads_only():
+            FaultyConnection.fault = None
+            if fault.startswith("after"):
+                super().execute("COMMIT")
+            if fault.endswith("gone"):
+                FaultyConnection.refuse_to_open = True
+            raise FaultyConnection.failed
+        return super().execute(sql, parameters)
+
+    def _reads_only(self) -> bool:
+        (answer,) = super().execute("PRAGMA query_only").fetchone()
+        return bool(answer)
+
+
+@pytest.fixture
+async def faulty(database: Path, clock: HandClock) -> AsyncIterator[Desk]:
+    FaultyConnection.fault, FaultyConnection.refuse_to_open = None, False
+    FaultyConnection.failed = sqlite3.OperationalError("disk I/O error")
+    ledger = sqlite_ledger(database, clock, connect=connector(database, FaultyConnection))
+    await ledger.open()
+    desk = Desk(ledger, clock)
+    await desk.start(capacity=3)
+    yield desk
+    FaultyConnection.fault, FaultyConnection.refuse_to_open = None, False
+    await ledger.close()
+    with raw(database) as connection:
+        report = audit.verify(connection)
+        assert report.agrees, "\n".join(map(str, report.findings))
+
+
+async def test_a_commit_that_failed_has_not_happened_and_may_be_sent_again(faulty: Desk) -> None:
+    FaultyConnection.fault = "before"
+    command = faulty.submission("key")
+    with pytest.raises(StorageFailedError):
+        await faulty.run(command)
+    assert await faulty.ledger.task_by_key("ann", "key") is None
+    assert await faulty.run(command) == cm.Submitted(command.task_id, replayed=False)
+
+
+async def test_a_commit_whose_answer_was_lost_is_found_and_answered(faulty: Desk) -> None:
+    FaultyConnection.fault = "after"
+    command = faulty.submission("key")
+    assert await faulty.run(command) == cm.Submitted(command.task_id, replayed=False)
+    assert await faulty.ledger.find(Task, command.task_id) is not None
+    assert await faulty.run(command) == cm.Submitted(command.task_id, replayed=True)
+
+
+@pytest.mark.parametrize("fault", ["before, then gone", "after, then gone"])
+async def test_a_commit_that_cannot_be_asked_about_is_said_to_be_unknown(faulty: Desk, fault: str) -> None:
+    FaultyConnection.fault = fault
+    command = faulty.submission("key")
+    with pytest.raises(OutcomeUnknownError):
+        await faulty.run(command)
+    with pytest.raises(StorageFailedError):
+        await faulty.run(command)
+    FaultyConnection.refuse_to_open = False
+    reply = await faulty.run(command)
+    assert reply == cm.Submitted(command.task_id, replayed=fault.startswith("after"))
+
+
+@pytest.mark.parametrize("overwrites", [False, True])
+def test_what_a_failed_commit_left_in_the_log_comes_back_unless_it_is_written_over(tmp_path: Path, overwrites: bool) -> None:
+    """A COMMIT whose flush failed can leave its frames whole in the log, where a crash would bring them to life."""
+
+    def opened(path: Path) -> sqlite3.Connection:
+        connection = sqlite3.connect(path, isolation_level=None)
+        connection.execute("PRAGMA journal_mode = WAL")
+        return connection
+
+    def names(connection: sqlite3.Connection) -> list[str]:
+        return [name for (name,) in connection.execute("SELECT name FROM t ORDER BY name")]
+
+    first = opened(tmp_path / "first.db")
+    first.execute("CREATE TABLE t (name)")
+    first.execute("INSERT INTO t VALUES ('kept')")
+    for ending in ("", "-wal"):
+        shutil.copy(tmp_path / f"first.db{ending}", tmp_path / f"second.db{ending}")
+    whole = (tmp_path / "first.db-wal").stat().st_size
+    first.execute("INSERT INTO t VALUES ('failed')")
+    frames = (tmp_path / "first.db-wal").read_bytes()[whole:]
+    first.close()
+
+    second = opened(tmp_path / "second.db")
+    assert names(second) == ["kept"]
+    with (tmp_path / "second.db-wal").open("r+b") as log:
+        log.seek(whole)
+        log.write(frames)
+    assert names(second) == ["kept"]  # for those who live on it has not happened
+    if overwrites:
+        overwrite_log(second)
+    for ending in ("", "-wal"):
+        shutil.copy(tmp_path / f"second.db{ending}", tmp_path / f"crashed.db{ending}")
+    second.close()
+    crashed = opened(tmp_path / "crashed.db")
+    assert names(crashed) == (["kept"] if overwrites else ["failed", "kept"])
+    crashed.close()
+
+
+async def test_nothing_in_memory_outlives_a_commit_that_failed(faulty: Desk) -> None:
+    task_id = await faulty.submit()
+    FaultyConnection.fault = "before"
+    with pytest.raises(StorageFailedError):
+        await faulty.claim()
+    task = await faulty.ledger.find(Task, task_id)
+    assert task is not None
+    assert (task.fence, task.lease) == (0, None)
+    (delivery,) = await faulty.claim()
+    assert delivery.fence == 1
+
+
+async def test_no_space_left_is_told_apart_from_a_failed_disk(faulty: Desk) -> None:
+    FaultyConnection.failed = OSError(errno.ENOSPC, "No space left on device")
+    FaultyConnection.fault = "before"
+    with pytest.raises(StorageFullError):
+        await faulty.submit()
+    await faulty.submit()
+
+
+async def test_a_full_database_takes_nothing_loses_nothing_and_goes_on_when_there_is_room(
+    sqlite_desk: Desk, database: Path
+) -> None:
+    await sqlite_desk.start()
+    kept = [await sqlite_desk.submit() for _ in range(20)]
+    engine = sqlite_desk.ledger._engine  # type: ignore[attr-defined]
+    connection = engine.open().connection
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    refused = 0
+    for _ in range(50):
+        try:
+            kept.append(await sqlite_desk.submit(objective="x" * 2_000))
+        except StorageFullError as error:
+            assert error.retryable
+            refused += 1
+    assert refused > 30
+    page = await sqlite_desk.ledger.tasks(TaskFilter())
+    assert [one.task_id for one in page.tasks] == sorted(kept, reverse=True)
+    connection.execute("PRAGMA max_page_count = 1000000")
+    kept.append(await sqlite_desk.submit())
+    with raw(database) as outside:
+        assert audit.verify(outside).agrees
+
+
+async def test_a_database_that_another_program_has_locked_is_a_failure_and_not_a_wait(faulty: Desk, database: Path) -> None:
+    with raw(database) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageFailedError, match="locked"):
+            await faulty.submit()
+        other.execute("ROLLBACK")
+    await faulty.submit()
+
+
+async def test_a_value_that_no_column_holds_fails_its_own_command_only(faulty: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    await faulty.submit()
+    (delivery,) = await faulty.claim()
+    await faulty.ack(delivery)
+    too_large = cm.Renew(faulty.proof(delivery), 2**70, delivery.progress, delivery.usage)
+    good = [faulty.submission(), faulty.submission()]
+    replies = await faulty.ledger.execute_many([good[0], too_large, good[1]])
+    assert [replies[0], replies[2]] == [cm.Submitted(one.task_id, replayed=False) for one in good]
+    assert isinstance(replies[1], cm.Refusal)
+    assert replies[1].code == "error"
+    assert "one by one" in caplog.text
+    assert await faulty.renew(delivery) == "renewed"
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_two_tasks_of_one_id_cannot_be(faulty: Desk, known: bool) -> None:
+    task_id = await faulty.submit("one")
+    if not known:
+        faulty.ledger._engine.world.forget()  # type: ignore[attr-defined]
+    with pytest.raises(TenureError, match="never changes|there already"):
+        await faulty.run(cm.Submit(task_id, TaskSpec("another", "claude"), "ann", "two"))
+    task = await faulty.ledger.find(Task, task_id)
+    assert task is not None
+    assert task.idempotency_key == "one"
+
+
+async def test_a_bug_in_one_command_of_a_batch_is_no_failure_of_the_others(database: Path, clock: HandClock) -> None:
+    ledger = sqlite_ledger(database, clock, decide=refuse("Cancel"))
+    await ledger.open()
+    desk = Desk(ledger, clock)
+    submission = desk.submission()
+    replies = await ledger.execute_many([submission, cm.Cancel(submission.task_id, "ann", "x"), desk.submission("k")])
+    assert [type(one).__name__ for one in replies] == ["Submitted", "Refusal", "Submitted"]
+    task = await ledger.find(Task, submission.task_id)
+    assert task is not None
+    assert task.cancel_step is None
+    await ledger.close()
+
+
+async def test_a_database_that_is_gone_is_a_failure_of_reads_too(faulty: Desk) -> None:
+    await faulty.submit()
+    FaultyConnection.refuse_to_open = True
+    faulty.ledger._reads.close()  # type: ignore[attr-defined]
+    with pytest.raises(StorageFailedError):
+        await faulty.ledger.find(Task, TaskId("t_1"))
+    FaultyConnection.refuse_to_open = False
+    assert await faulty.ledger.find(Task, TaskId("t_1")) is None

@@ -213,5 +213,5 @@ async def lived(desk: Desk) -> None:
     await desk.submit(after=(lost, done))
     failed = await desk.completed(Verdict.FAILED)
     await desk.submit(after=(failed,))
-    await desk.submit(continues=failed, because="with another base")
+    await desk.submit(continues=failed, because="with another base", route="elsewhere")
     await desk.run(cm.NoteClockStep(90_000))

@@ -254,7 +254,7 @@ def test_a_table_that_is_gone_or_lacks_a_column_is_named(record: Path) -> None:
 def test_findings_beyond_a_bound_are_counted(record: Path) -> None:
     with without_triggers(record) as connection:
         connection.execute("UPDATE deliveries SET number = 9, fence = 9, token_digest = '', claimed_at_ms = 0, usage = ''")
-        connection.execute("UPDATE events SET hash = '', at_ms = seq, commit_no = 0, version = version + 1")
+        connection.execute("UPDATE events SET hash = '', at_ms = seq, commit_no = 0, version = version + 1000")
     with raw(record) as connection:
         report = audit.verify(connection)
     assert len(report.findings) == LISTED

@@ -79,7 +79,7 @@ class Run:
 
     def start_runner(self) -> int:
         return subprocess.run(
-            runner_command(str(self.folder)), timeout=BOUND_S, stdin=subprocess.DEVNULL
+            runner_command(str(self.folder)), timeout=BOUND_S, stdin=subprocess.DEVNULL, env={}
         ).returncode
 
     # -- meanwhile

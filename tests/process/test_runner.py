@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -274,3 +275,22 @@ def test_the_launch_on_disk_is_what_was_given(run: Run) -> None:
     launch = run.prepare(run.shell("true"))
     assert read_launch(run.folder) == launch
     assert msgspec.json.decode((run.folder / "launch.json").read_bytes())["version"] == 1
+
+
+def test_signals_that_whoever_started_it_blocked_or_ignored_reach_the_runner(run: Run) -> None:
+    run.prepare(run.shell("trap 'exit 45' INT; echo $$ > $DIR/pid; while :; do sleep 0.02; done"))
+    code = """
+import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, signal.SIGTERM})
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+    command = [sys.executable, "-c", code, *runner_command(str(run.folder))]
+    assert subprocess.run(command, timeout=BOUND_S, env=ENV).returncode == 0
+    run.wait_note("pid")
+    runner_pid = run.runner_pid()
+    assert runner_pid is not None
+    os.kill(runner_pid, signal.SIGTERM)
+    outcome = run.outcome()
+    assert (outcome.runner_signal, outcome.unknown, outcome.steps[0].exit_code) == (signal.SIGTERM, None, 45)

@@ -207,16 +207,16 @@ async def test_a_write_with_a_key_is_repeated_until_it_is_answered() -> None:
 
 
 async def test_a_repeat_carries_the_same_key_and_the_same_body() -> None:
-    network = Network(LOST, declined("forbidden", 403))
+    network = Network(LOST, declined("dependency", 422))
     async with HubClient("http://hub", transport=network) as client:
-        with pytest.raises(er.ForbiddenError):
+        with pytest.raises(er.DependencyError):
             await client.submit(TASK, "k")
     first, second = network.sent
     assert first.headers["idempotency-key"] == second.headers["idempotency-key"] == "k"
     assert first.content == second.content
 
 
-@pytest.mark.parametrize("later", [REFUSED, declined(), LOST])
+@pytest.mark.parametrize("later", [REFUSED, declined(), LOST, declined("unauthenticated", 401)])
 async def test_a_lost_answer_stays_unknown_whatever_becomes_of_the_repeats(later: Any) -> None:
     """The first copy may have been recorded; that a later one never left proves nothing about it."""
     network = Network(LOST, later, later, later)

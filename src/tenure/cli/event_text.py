@@ -52,8 +52,8 @@ def _created(body: Body) -> str:
 def _reported(body: Body) -> str:
     outcome = body["outcome"]
     failure = f" ({outcome['failure_class']})" if outcome.get("failure_class") else ""
-    summary = f": {outcome['summary']}" if outcome.get("summary") else ""
-    return f"attempt {body['number']} ended {outcome['verdict']}{failure}{summary}"
+    summary = str(outcome.get("summary", "")).removeprefix(f"{outcome['verdict']}: ")
+    return f"attempt {body['number']} ended {outcome['verdict']}{failure}{': ' + summary if summary else ''}"
 
 
 def _renewed(body: Body) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ import typer.main
 from tenure.cli import catalog, exit_code
 from tenure.cli.application import app
 from tenure.cli.invocation import Given, options_of
-from tenure.errors import EXIT_OF
+from tenure.errors import EXIT_OF, TenureError, all_errors
 
 PAGE = Path("docs/reference/cli.md")
 INTRODUCTION = """\
@@ -54,25 +55,38 @@ Of every command, after `sysexits.h`:
 | code | meaning |
 | --- | --- |
 | 0 | done |
-| 1 | `doctor` found something that must be mended; `demo` found something that is not so |
+| 1 | `doctor` found something that must be mended; `demo` found something that is not so; `down` could not end something |
 | 2 | the command line is wrong |
-| 130 | interrupted (Ctrl-C) |
 {errors}
+| 130 | interrupted (Ctrl-C) |
+| 141 | whoever read the output went away |
 """
+EXIT_MEANINGS: dict[int, str] = {
+    64: "the request is wrong, and stays so however often it is sent",
+    65: "the record says otherwise: it has moved on, it has ended, or this is not offered",
+    66: "there is no such task, attempt, node or file",
+    69: "nothing happened: the hub or the store could not be reached, or declined; try again",
+    70: "an error without a better code, or a bug",
+    74: "the system refused to read or write",
+    75: "it cannot be told whether it happened: look, or repeat it under the same key",
+    76: "`audit verify` found that the record does not agree with itself",
+    77: "who asks may not: the token is missing, unknown or revoked, or its role does not reach so far",
+    78: "a setting, an option, a repository or a base is wrong, or the data folder is of a newer version",
+}
 
 
 def command_reference() -> str:
     """The whole page, as Markdown."""
     root = cast("Any", typer.main.get_command(app))
     context = typer.Context(root, info_name="tenure")
-    parts = [INTRODUCTION, *table(common_rows()), COMPLETION]
+    parts = [INTRODUCTION, "", *table(common_rows()), COMPLETION]
     for group, rows in catalog.CATALOG.items():
         parts.append(f"\n## {group}\n")
         for name, _, _ in rows:
             parts += command_section(f"tenure {name}", root.get_command(context, name), 3)
     outcomes = "\n".join(f"| {code} | {meaning} |" for code, meaning in exit_code.MEANINGS.items())
     parts.append(EXIT_CODES.format(outcomes=outcomes, errors="\n".join(error_rows())))
-    return "\n".join(part.rstrip("\n") for part in parts) + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).strip() + "\n"
 
 
 def common_rows() -> Iterator[tuple[str, str]]:
@@ -88,7 +102,7 @@ def common_rows() -> Iterator[tuple[str, str]]:
 
 def command_section(path: str, found: Any, level: int) -> Iterator[str]:
     """One command, and the commands below it."""
-    yield f"\n{'#' * level} `{path}`\n"
+    yield f"\n{'#' * level} `{path}`\n\n"
     yield inspect.cleandoc(found.help or "")
     if isinstance(found, typer.core.TyperGroup):
         for name, below in found.commands.items():
@@ -120,7 +134,7 @@ def parameter_rows(found: Any) -> Iterator[tuple[str, str]]:
             continue
         metavar = "" if one.is_flag else f" {one.metavar or 'TEXT'}"
         names = ", ".join(f"`{name}{metavar}`" for name in (*one.opts, *one.secondary_opts))
-        shown = one.default not in {None, False, ""} and not callable(one.default) and not one.multiple
+        shown = isinstance(one.default, int | str) and one.default not in {False, ""}
         yield names, f"{one.help or ''}{f' Default: `{one.default}`.' if shown else ''}"
 
 
@@ -133,13 +147,18 @@ def cell(text: str) -> str:
 
 
 def error_rows() -> Iterator[str]:
-    """Exit codes of errors, with what each stands for."""
-    meanings: dict[int, list[str]] = {}
-    for kind, code in EXIT_OF.items():
-        first = (kind.__doc__ or kind.code).strip().splitlines()[0]
-        meanings.setdefault(code, []).append(f"`{kind.code}`: {cell(first)}")
-    for code, texts in sorted(meanings.items()):
-        yield f"| {code} | {' '.join(texts)} |"
+    """Exit codes of errors, with what each stands for and the error codes that have it."""
+    codes: dict[int, list[str]] = {code: [] for code in EXIT_MEANINGS}
+    for code, kind in sorted(all_errors().items()):
+        # Errors of single parts come and go with what happens to be imported.
+        if kind.__module__ == TenureError.__module__:
+            codes[exit_code_of(kind)].append(f"`{code}`")
+    for status, names in sorted(codes.items()):
+        yield f"| {status} | {EXIT_MEANINGS[status]}{' (' + ', '.join(names) + ')' if names else ''} |"
+
+
+def exit_code_of(kind: type[TenureError]) -> int:
+    return next(EXIT_OF[one] for one in kind.__mro__ if one in EXIT_OF)
 
 
 if __name__ == "__main__":

@@ -122,7 +122,9 @@ class Link:
         Raises:
             UnavailableError: nothing happened.
             OutcomeUnknownError: it cannot be told whether it happened.
-            TenureError: what the hub answered.
+            UnauthenticatedError: the token is not known.
+            ForbiddenError: the token's role may not do this.
+            TenureError: anything else that the hub answered.
         """
         repeats = REPEATS if ask.effect is Effect.SAME else 0
         lost: Exception | None = None
@@ -133,8 +135,9 @@ class Link:
                 return await self._send_once(ask)
             except er.OutcomeUnknownError as problem:
                 lost = problem
-            except er.UnavailableError:
-                # It was declined this time. What an earlier copy of it did is as unknown as before.
+            except (er.UnavailableError, er.UnauthenticatedError, er.ForbiddenError):
+                # This copy was declined, for a reason that says nothing of the request itself. What an earlier copy
+                # of it did is as unknown as before.
                 if lost is None:
                     raise
         raise er.OutcomeUnknownError(

@@ -168,9 +168,7 @@ class LoadedWorld(World):
         return sorted(known, key=lambda one: (one.heard_at_ms, one.late_id))
 
     def candidates(self, queues: tuple[str, ...], limit: int, now_ms: int) -> list[TaskId]:
-        found = self.queues.first(queues, limit)
-        self.load(Task, found)
-        return found
+        return self.queues.first(queues, limit)
 
     def load(self, kind: type[Entity], keys: Iterable[str]) -> None:
         """Load those that are not known, in one statement."""

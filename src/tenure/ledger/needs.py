@@ -190,7 +190,7 @@ def _claim(command: cm.Claim, wants: Wants, world: LoadedWorld) -> Plan:
             units = min(free, recipient.free, left)
             if units > 0:
                 queues = recipient_queues(recipient)
-                wants.queue(queues, units)
+                wants.queue(queues, units + 1)
                 open_ones.append((queues, units))
     yield
     likely = [task for queues, units in open_ones for task in world.queues.reserve(queues, units)]

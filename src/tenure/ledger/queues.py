@@ -70,16 +70,17 @@ class Queues:
         return [TaskId(task) for _, task in places[:limit]]
 
     def reserve(self, queues: Iterable[str], limit: int) -> list[TaskId]:
-        """Whom a claim will probably get, if earlier ones of this batch get theirs. Only for reading ahead."""
+        """Whom a claim will probably get, if earlier ones of this batch get theirs, and the one after, whom it
+        will look at before it stops. Only for reading ahead."""
         places: list[Place] = []
         for queue in queues:
             known = self._queues.get(queue)
             if known is not None:
                 free = (place for place in known.places if place[1] not in self._reserved)
-                places += [place for place, _ in zip(free, range(limit), strict=False)]
+                places += [place for place, _ in zip(free, range(limit + 1), strict=False)]
         places.sort()
-        found = [TaskId(task) for _, task in places[:limit]]
-        self._reserved.update(found)
+        found = [TaskId(task) for _, task in places[: limit + 1]]
+        self._reserved.update(found[:limit])
         return found
 
     def _head(self, queue: str, limit: int) -> list[Place]:

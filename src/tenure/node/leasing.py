@@ -32,6 +32,8 @@ from tenure.wire import legs as ws
 
 NS = 1_000_000_000
 RETRY_S = (0.5, 10.0)
+ROOM = 2.5
+"""Renewals that fit into a lease: one may be lost, and the next still comes in time."""
 LOOK_S = 1.0
 """The loop's timers stand still in a suspend; so it looks at the clock that does not, this often, while it keeps leases."""
 SHORTEST_ANSWER_S = 5.0
@@ -58,9 +60,9 @@ class Pace(Struct, frozen=True, kw_only=True):
 
 
 def pace_for(renew_every_s: float, margin_s: float, lease_ttl_s: float) -> Pace:
-    """The node's own settings, held against the hub's terms: at least two renewals fit into a lease."""
+    """The node's own settings, held against the hub's terms."""
     margin = min(margin_s, lease_ttl_s / 4)
-    return Pace(renew_every_s=min(renew_every_s, (lease_ttl_s - margin) / 3), margin_s=margin)
+    return Pace(renew_every_s=min(renew_every_s, (lease_ttl_s - margin) / ROOM), margin_s=margin)
 
 
 class LeasingTools(Struct, frozen=True, kw_only=True):

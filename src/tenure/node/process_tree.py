@@ -104,14 +104,17 @@ class Tree:
     # -- finding
 
     def members(self, *, deep: bool = False) -> list[Process]:
-        """The living ones, parents before children. `deep` also reads every environment on the machine."""
+        """The living ones, parents before children.
+
+        `deep` also reads every environment on the machine, unless the tree was born in its cgroup.
+        """
         table = read_processes()
         children: dict[int, list[int]] = {}
         for process in table.values():
             children.setdefault(process.parent, []).append(process.pid)
         # Without a root nothing may hang on pid 0, which is the parent of pid 1.
         queue = (children.get(self.root, []) if self.root else []) + self.cgroup_pids()
-        if deep:
+        if deep and self.held_by != "cgroup":
             queue += [pid for pid in table if self.marker in b"\0" + read_environment(pid)]
         found: dict[int, Process] = {}
         for pid in queue:

@@ -168,7 +168,9 @@ class Runner:
 
     def finish(self) -> None:
         """Kills what is left of the tree, proves it gone, and records the outcome before the lock goes."""
-        if self.started:
+        if not self.started:
+            self.outcome["never_started"] = self.outcome["never_started"] or "ended before its start"
+        else:
             self.outcome["leftovers"] = 0 if self.killed else len(self.tree.members(deep=True))
             self.sample()
             self.kill_tree()
@@ -315,6 +317,7 @@ class Runner:
         _signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
         _signal.signal(_signal.SIGCHLD, self.on_signal)
         _signal.signal(_signal.SIGTERM, self.on_signal)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
         self.poller.pump(read_end, len)
 
     def on_signal(self, number: int, _frame: object) -> None:

@@ -86,7 +86,7 @@ async def runner_killed(story: Story, stage: Stage) -> None:
         return attempt if attempt.verdict is not None else None
 
     attempt = await story.until(unknown, f"{task_id}/1 has a verdict", 60)
-    story.expect(attempt.verdict == "unknown", f"the outcome of {task_id}/1 is unknown: {attempt.summary}")
+    story.expect(attempt.verdict == "unknown", f"nobody knows how {task_id}/1 ended ({attempt.summary})")
     await blocked(story, stage, task_id, waiting)
 
 

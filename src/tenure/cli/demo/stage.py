@@ -45,14 +45,14 @@ SETTINGS = '''\
 [hub]
 port = 0
 offer_ttl_s = 5
-lease_ttl_s = 4
+lease_ttl_s = 6
 suspect_grace_s = 30
 cancel_grace_s = 10
 
 [node]
 name = "demo"
 renew_every_s = 1
-margin_s = 0.5
+margin_s = 1
 stop_grace_s = 2
 
 [[recipients]]

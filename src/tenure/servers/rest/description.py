@@ -19,6 +19,8 @@ from litestar.types.internal_types import PathParameterDefinition
 from litestar.typing import FieldDefinition
 from msgspec import Raw
 
+from tenure.core.access import Role
+from tenure.servers.rest.gate import role_of
 from tenure.servers.rest.problem import PROBLEM_TYPE
 from tenure.wire.api import Problem
 from tenure.wire.codec import encode
@@ -34,6 +36,7 @@ TAGS = {
     "legs": "What nodes say; see the contract in docs/internals.",
 }
 PUBLIC_TAG = "health"
+VARIANT = "_by_"
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
 
 
@@ -68,14 +71,17 @@ def description(routes: tuple[Any, ...], version: str) -> dict[str, Any]:
     schemas: dict[str, Any] = said["components"]["schemas"]
     _, problem = msgspec.json.schema_components([Problem], ref_template="#/components/schemas/{name}")
     schemas.update(problem)
+    roles = {handler.handler_name: role_of(handler) for handler in routes}
     for item in said["paths"].values():
         for method in METHODS & item.keys():
-            _complete(item[method])
+            _complete(item[method], roles.get(item[method]["operationId"].partition(VARIANT)[0]))
     return said
 
 
-def _complete(operation: dict[str, Any]) -> None:
-    """Every error is a problem; and only `health` needs no token."""
+def _complete(operation: dict[str, Any], role: Role | None) -> None:
+    """Every error is a problem; only `health` needs no token; the others say which role."""
+    if role is not None:
+        operation["x-role"] = str(role)
     operation["responses"] = {
         code: response for code, response in operation["responses"].items() if code.startswith("2")
     }
@@ -108,4 +114,4 @@ def _operation_id(
     """The handler's name; where one handler has several paths, the longer ones say what they have more."""
     places = [part.name for part in path if not isinstance(part, str)]
     more = places[1:] if len(handler.paths) > 1 else []
-    return "_by_".join([handler.handler_name, *more])
+    return VARIANT.join([handler.handler_name, *more])

@@ -22,6 +22,7 @@ from tenure.wire.legs import CONTRACT_HEADER
 
 HubRequest = Request[Principal, Any, State]
 Connection = ASGIConnection[Any, Principal, Any, State]
+ROLE = "tenure_role"
 Guard = Callable[[Connection, BaseRouteHandler], Awaitable[None]]
 
 
@@ -47,7 +48,14 @@ def needs(role: Role) -> Guard:
         require(principal, role)
         connection.scope["user"] = principal
 
+    setattr(guard, ROLE, role)
     return guard
+
+
+def role_of(handler: BaseRouteHandler) -> Role | None:
+    """The role that a handler needs; None where any token or none will do."""
+    guards: list[Any] = list(cast("Any", handler).guards or ())
+    return next((getattr(guard, ROLE) for guard in guards if hasattr(guard, ROLE)), None)
 
 
 async def speaks(connection: Connection, handler: BaseRouteHandler) -> None:

@@ -1,0 +1,5 @@
+"""Fixtures of the command line's tests."""
+
+from tests.cli.lab import hub
+
+__all__ = ["hub"]

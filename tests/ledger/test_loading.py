@@ -1,0 +1,233 @@
+"""A batch costs a handful of statements, however many commands it has and however much is waiting."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenure.core import commands as cm
+from tenure.core.attempt import Usage
+from tenure.core.canonical import text_digest
+from tenure.core.delivery import Delivery, Progress
+from tenure.core.ids import Address, ClaimId, DeliveryId, TaskId
+from tenure.core.recipient import RecipientSpec
+from tenure.core.task import Task, TaskSpec, queue_key
+from tenure.core.world import World
+from tenure.errors import InvariantError
+from tenure.ledger.loaded_world import LoadedWorld
+from tenure.ledger.queues import Queues
+from tenure.ledger.shelf import Shelf
+from tests.ledger.desk import DAEMON, NODE, Desk, raw
+
+WRITES = re.compile(r"INSERT|UPDATE")
+
+
+class Watch:
+    """Counts what goes over the connection that writes."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._engine = desk.ledger._engine  # type: ignore[attr-defined]
+        self.said: list[str] = []
+        self._engine.open().connection.set_trace_callback(self.said.append)
+
+    def forget_everything(self) -> None:
+        self._engine.world.forget()
+        self._engine._tail.heads.clear()
+
+    @property
+    def unforeseen(self) -> int:
+        return self._engine.world.unforeseen
+
+    def reads(self) -> int:
+        return sum(one.startswith("SELECT") for one in self.said)
+
+    def rows_written(self) -> Counter[str]:
+        return Counter(" ".join(one.split()[:3]) for one in self.said if WRITES.match(one))
+
+
+async def _submitted(desk: Desk, size: int) -> list[Delivery]:
+    await desk.ledger.execute_many([desk.submission() for _ in range(size)])
+    return []
+
+
+async def _claimed(desk: Desk, size: int) -> list[Delivery]:
+    return await desk.claim(size)
+
+
+@pytest.mark.parametrize("cold", [False, True])
+@pytest.mark.parametrize("step", ["submit", "claim", "ack", "renew", "report", "due", "cancel"])
+async def test_the_statements_of_a_batch_do_not_grow_with_its_commands(sqlite_desk: Desk, step: str, cold: bool) -> None:
+    await sqlite_desk.start(capacity=1_000)
+    watch = Watch(sqlite_desk)
+    counted: list[int] = []
+    for size in (5, 60):
+        commands = [sqlite_desk.submission() for _ in range(size)]
+        rest: list[cm.Command] = list(commands)
+        if step != "submit":
+            await sqlite_desk.ledger.execute_many(commands)
+            rest = [sqlite_desk.claiming(size)]
+        if step not in ("submit", "claim"):
+            deliveries = await sqlite_desk.claim(size)
+            assert len(deliveries) == size
+            acks: list[cm.Command] = [cm.Acknowledge(sqlite_desk.proof(one), "receipt") for one in deliveries]
+            if step != "ack":
+                await sqlite_desk.ledger.execute_many(acks)
+            rest = {
+                "ack": acks,
+                "renew": [cm.Renew(sqlite_desk.proof(one), 1, Progress(events=1), Usage()) for one in deliveries],
+                "report": [sqlite_desk.reporting(one) for one in deliveries],
+                "due": [cm.Due(one.delivery_id) for one in deliveries],
+                "cancel": [cm.Cancel(one.task_id, "ann", "enough") for one in deliveries],
+            }[step]
+        if step == "due":
+            sqlite_desk.clock.pass_s(31)
+        if cold:
+            watch.forget_everything()
+        watch.said.clear()
+        unforeseen = watch.unforeseen
+        replies = await sqlite_desk.ledger.execute_many(rest)
+        assert not any(isinstance(one, cm.Refusal) for one in replies)
+        assert watch.unforeseen == unforeseen
+        counted.append(watch.reads())
+        assert max(watch.rows_written().values()) <= 6 * size
+    assert counted[0] == counted[1]
+    assert counted[1] <= (14 if cold else 8)
+
+
+async def test_an_entity_is_written_once_however_often_it_changed(sqlite_desk: Desk) -> None:
+    await sqlite_desk.start(capacity=100)
+    await sqlite_desk.ledger.execute_many([sqlite_desk.submission() for _ in range(20)])
+    watch = Watch(sqlite_desk)
+    await sqlite_desk.ledger.execute_many([sqlite_desk.claiming(1) for _ in range(20)])
+    assert watch.rows_written()["UPDATE main.recipients SET"] == 1
+
+
+async def test_claims_of_one_batch_each_get_the_next_in_the_queue(sqlite_desk: Desk) -> None:
+    await sqlite_desk.start(capacity=100, pools=("pool",))
+    submissions = [sqlite_desk.submission(route=("claude", "pool")[one % 2]) for one in range(12)]
+    await sqlite_desk.ledger.execute_many(submissions)
+    Watch(sqlite_desk).forget_everything()
+    first = sqlite_desk.submission(route="claude@laptop", key="late")
+    replies = await sqlite_desk.ledger.execute_many(
+        [sqlite_desk.claiming(5), first, cm.Cancel(submissions[6].task_id, "ann", "x"), *(sqlite_desk.claiming(3) for _ in range(3))]
+    )
+    granted = [one for reply in replies if isinstance(reply, cm.Claimed) for one in reply.deliveries]
+    found = await sqlite_desk.ledger.find_many(Delivery, granted)
+    wanted = [one.task_id for one in submissions if one is not submissions[6]] + [first.task_id]
+    assert [found[one].task_id for one in granted] == wanted
+
+
+async def test_a_blocked_or_full_recipient_costs_no_look_at_any_queue(sqlite_desk: Desk) -> None:
+    await sqlite_desk.start(capacity=1)
+    await sqlite_desk.submit()
+    await sqlite_desk.submit()
+    await sqlite_desk.claim()
+    watch = Watch(sqlite_desk)
+    assert await sqlite_desk.claim() == []
+    assert not any("queue_key = k.value" in one for one in watch.said)
+
+
+async def test_many_recipients_with_queues_of_their_own_are_a_few_statements(sqlite_desk: Desk) -> None:
+    await sqlite_desk.start()
+    names = [f"r{one}" for one in range(200)]
+    specs = tuple(RecipientSpec(name, "command", capacity=1 + place % 3) for place, name in enumerate(names))
+    await sqlite_desk.run(cm.StartNode(NODE, DAEMON, "boot1", 1, "linux", "1", specs))
+    restarted = cm.StartNode(NODE, type(DAEMON)("i_daemon2"), "boot1", 1, "linux", "1", specs)
+    await sqlite_desk.run(restarted)
+    await sqlite_desk.ledger.execute_many([sqlite_desk.submission(route=f"{name}@laptop") for name in names for _ in range(2)])
+    watch = Watch(sqlite_desk)
+    watch.forget_everything()
+    offers = tuple(cm.Offer(DeliveryId(f"d_x{one}"), text_digest("t")) for one in range(300))
+    free = {Address(f"{name}@laptop"): 3 for name in names}
+    reply = await sqlite_desk.run(cm.Claim(NODE, restarted.incarnation, ClaimId("c_x"), free, offers))
+    assert len(reply.deliveries) == 100
+    assert watch.reads() <= 14
+
+
+def test_a_shelf_keeps_within_its_bound_what_is_in_use() -> None:
+    class Source:
+        def __init__(self) -> None:
+            self.asked: list[str] = []
+
+        def load(self, kind: type, keys: list[str]) -> list[tuple[Task, int]]:
+            self.asked += keys
+            return [(a_task(key), 1_000) for key in keys if key != "t_none"]
+
+    source = Source()
+    shelf = Shelf(Task, 20_000)
+    with pytest.raises(InvariantError):
+        shelf.get("t_1")
+    shelf.open(source)  # type: ignore[arg-type]  # a fake of the one method it calls
+    assert shelf.get("t_none") is None
+    assert shelf.get("t_none") is None
+    for one in range(500):
+        assert shelf.get(f"t_{one}") == a_task(f"t_{one}")
+        shelf.get("t_used")
+        shelf.age(0)
+    assert source.asked.count("t_used") == 1
+    assert len(source.asked) == 502
+    assert len(shelf) + len(shelf._old) < 60
+    shelf.forget()
+    shelf.get("t_used")
+    assert source.asked.count("t_used") == 2
+
+
+def a_task(task_id: str, queue: str | None = None, ready_at_ms: int = 0) -> Task:
+    return Task(
+        task_id=TaskId(task_id), spec=TaskSpec("x", "r"), spec_digest="", state="submitted", fence=0, lease=None,
+        attempts=1, voided_offers=0, queue_key=queue, ready_at_ms=ready_at_ms, waits_for=(), failed_dependencies=(),
+        lineage=(), cancel_step=None, cancel_because=None, cancel_at_ms=None, submitted_by="ann", idempotency_key=task_id,
+        submitted_at_ms=0, ended_at_ms=None, end_reason=None,
+    )  # type: ignore[arg-type]  # the state's text is enough here
+
+
+QUEUES = [queue_key(route, None, None) for route in ("a", "b", "c")]
+moves = st.tuples(st.integers(0, 25), st.sampled_from([None, *QUEUES]), st.integers(0, 9))
+
+
+@settings(max_examples=300)
+@given(
+    there=st.lists(moves, max_size=25, unique_by=lambda one: one[0]),
+    steps=st.lists(st.one_of(moves, st.tuples(st.sets(st.sampled_from(QUEUES), min_size=1), st.integers(1, 6))), max_size=25),
+    ahead=st.dictionaries(st.sampled_from(QUEUES), st.integers(1, 4)),
+)
+def test_whoever_comes_and_goes_within_a_batch_a_claim_sees_the_queue_as_it_is(there, steps, ahead) -> None:  # type: ignore[no-untyped-def]
+    """Compared with a World that holds everything."""
+    now_ms = 6
+    world, record = World(), World()
+    for number, queue, ready in there:
+        for one in (world, record):
+            one.put(a_task(f"t_{number:02}", queue, ready))
+
+    def read(limits, _now_ms):  # type: ignore[no-untyped-def]
+        found = {queue: record.candidates((queue,), limit, now_ms) for queue, limit in limits.items()}
+        return {queue: [(record.find(Task, one).ready_at_ms, one) for one in ids] for queue, ids in found.items() if ids}
+
+    queues = Queues(read, now_ms)
+    if ahead:
+        queues.expect(ahead)
+    for step in steps:
+        if isinstance(step[0], set):
+            wanted, limit = tuple(step[0]), step[1]
+            assert queues.first(wanted, limit) == world.candidates(wanted, limit, now_ms)
+        else:
+            task = a_task(f"t_{step[0]:02}", *step[1:])
+            world.put(task)
+            queues.note(task)
+
+
+def test_a_loaded_world_never_pretends_to_hold_everything() -> None:
+    with pytest.raises(InvariantError):
+        LoadedWorld().every(Task)
+
+
+async def test_a_task_counts_in_lists_whatever_else_was_forgotten(sqlite_desk: Desk, database: Path) -> None:
+    await sqlite_desk.submit(labels={"a": "b"}, after=())
+    with raw(database) as connection:
+        rows = connection.execute("SELECT facet, value FROM facets ORDER BY facet").fetchall()
+    assert rows == [("by", "ann"), ("label", "a=b"), ("route", "claude")]

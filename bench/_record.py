@@ -1,12 +1,11 @@
-"""Ledgers to measure: a record in a folder of its own, commands made beforehand, and what was written."""
+"""A record to measure: a ledger on a file, commands made beforehand, and what was written."""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,12 +22,26 @@ from tenure.runtime.ids import RealIds
 T = TypeVar("T")
 Statement = tuple[str, list[tuple[Any, ...]]]
 
-CLOCK = RealClock()
-IDS = RealIds(CLOCK)
+IDS = RealIds(RealClock())
 HUB = IncarnationId(IDS.new_id("i"))
 NODE = NodeId(IDS.new_id("n"))
 DAEMON = IncarnationId(IDS.new_id("i"))
 WHERE = Address("coder@bench")
+
+
+class MovableClock(RealClock):
+    """The real clocks, which can be moved on by hand."""
+
+    moved_ms = 0
+
+    def wall_ms(self) -> int:
+        return super().wall_ms() + self.moved_ms
+
+    def awake_ns(self) -> int:
+        return super().awake_ns() + self.moved_ms * 1_000_000
+
+    def pass_s(self, seconds: float) -> None:
+        self.moved_ms += round(seconds * 1000)
 
 
 class RecordingConnection(sqlite3.Connection):
@@ -38,56 +51,98 @@ class RecordingConnection(sqlite3.Connection):
 
     def executemany(self, sql: str, parameters: Any, /) -> sqlite3.Cursor:
         rows = list(parameters)
-        self._keep(sql, rows)
+        self.batches[-1].append((sql, rows))
         return super().executemany(sql, rows)
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         if sql.startswith("INSERT"):
-            self._keep(sql, [tuple(parameters)])
+            self.batches[-1].append((sql, [tuple(parameters)]))
         found = super().execute(sql, parameters)
         if sql == "COMMIT":
             self.batches.append([])
         return found
 
-    def _keep(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
-        self.batches[-1].append((sql, rows))
-
 
 def connector(
-    path: Path, recorded: list[list[Statement]] | None = None
+    path: Path, written: list[list[Statement]] | None = None
 ) -> Callable[[bool], sqlite3.Connection]:
     def connect(read_only: bool) -> sqlite3.Connection:
-        kind = sqlite3.Connection if recorded is None or read_only else RecordingConnection
+        kind = sqlite3.Connection if written is None or read_only else RecordingConnection
         mode = "ro" if read_only else "rwc"
         connection = sqlite3.connect(
             f"file:{path}?mode={mode}", uri=True, timeout=0, check_same_thread=False, factory=kind
         )
-        if isinstance(connection, RecordingConnection):
-            connection.batches = recorded if recorded is not None else []
+        if isinstance(connection, RecordingConnection) and written is not None:
+            connection.batches = written
         return connection
 
     return connect
 
 
-@contextmanager
-def one_thread() -> Iterator[Callable[[Callable[[], T]], Awaitable[T]]]:
-    with ThreadPoolExecutor(1) as pool:
+class Record:
+    """A ledger with threads of its own, as a hub has it, and one node. Use it as a context."""
 
-        def run(work: Callable[[], T]) -> Awaitable[T]:
-            return asyncio.get_running_loop().run_in_executor(pool, work)
+    count = 0
+    clock = MovableClock()
 
-        yield run
+    def __init__(self, path: Path, written: list[list[Statement]] | None = None) -> None:
+        self._writer, self._reader = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+        self.ledger = SqliteLedger(
+            SqliteParts(connector(path, written), _run(self._writer), _run(self._reader), self.clock, HUB)
+        )
+        self.waiting = 0
+
+    async def __aenter__(self) -> Record:
+        await self.ledger.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.ledger.close()
+        self._writer.shutdown()
+        self._reader.shutdown()
+
+    @staticmethod
+    def one_recipient() -> tuple[RecipientSpec, ...]:
+        return (RecipientSpec("coder", "command", capacity=10_000, pools=("pool",)),)
+
+    @staticmethod
+    def crowd(size: int) -> tuple[RecipientSpec, ...]:
+        return tuple(
+            RecipientSpec(f"coder{one}", "command", capacity=10, pools=("pool",)) for one in range(size)
+        )
+
+    async def start(self, recipients: tuple[RecipientSpec, ...]) -> None:
+        await self.ledger.execute(cm.StartHub(HUB, "bench"))
+        await self.ledger.execute(cm.Enroll(NODE, "bench", text_digest("node"), "bench"))
+        await self.ledger.execute(cm.StartNode(NODE, DAEMON, "boot", 1, "linux", "1", recipients))
+
+    async def free(self) -> dict[Address, int]:
+        """What the node would claim for: every recipient, with the room that it has."""
+        return {one.address: min(one.free, 100) for one in await self.ledger.recipients()}
+
+    def submission(self, **changes: Any) -> cm.Submit:
+        Record.count += 1
+        return submit(Record.count, **changes)
+
+    def claim(self, free: dict[Address, int], offers: int) -> cm.Claim:
+        return cm.Claim(NODE, DAEMON, ClaimId(IDS.new_id("c")), free, _offers(offers))
+
+    async def acknowledge(self, claim: cm.Claim, reply: cm.Claimed) -> None:
+        acks = [cm.Acknowledge(proof, text_digest(proof.delivery_id)) for proof in _proofs(claim, reply)]
+        answers = await self.ledger.execute_many(acks)
+        assert all(isinstance(one, cm.LegAnswer) and one.answer == "delivered" for one in answers), answers
+
+    async def finish(self, claim: cm.Claim, reply: cm.Claimed, verdict: Verdict) -> None:
+        await self.acknowledge(claim, reply)
+        answers = await self.ledger.execute_many([_report(proof, verdict) for proof in _proofs(claim, reply)])
+        assert all(isinstance(one, cm.LegAnswer) and one.answer == "recorded" for one in answers), answers
 
 
-async def opened(path: Path, run: Any, recorded: list[list[Statement]] | None = None) -> SqliteLedger:
-    """A new record with one hub and one node that has room for everything."""
-    ledger = SqliteLedger(SqliteParts(connector(path, recorded), run, run, CLOCK, HUB))
-    await ledger.open()
-    await ledger.execute(cm.StartHub(HUB, "bench"))
-    await ledger.execute(cm.Enroll(NODE, "bench", text_digest("node"), "bench"))
-    spec = RecipientSpec("coder", "command", capacity=10_000, pools=("pool",))
-    await ledger.execute(cm.StartNode(NODE, DAEMON, "boot", 1, "linux", "1", (spec,)))
-    return ledger
+def _run(pool: ThreadPoolExecutor) -> Any:
+    def run(work: Callable[[], T]) -> Awaitable[T]:
+        return asyncio.get_running_loop().run_in_executor(pool, work)
+
+    return run
 
 
 def submit(number: int, **changes: Any) -> cm.Submit:
@@ -109,17 +164,27 @@ def life_cycles(batches: int, size: int) -> list[tuple[cm.Command, ...]]:
     made: list[tuple[cm.Command, ...]] = []
     for batch in range(batches):
         made.append(tuple(submit(batch * size + one) for one in range(size)))
-        offers = tuple(cm.Offer(DeliveryId(IDS.new_id("d")), text_digest(IDS.token())) for _ in range(size))
+        offers = _offers(size)
         made.append((cm.Claim(NODE, DAEMON, ClaimId(IDS.new_id("c")), {WHERE: size}, offers),))
         proofs = [cm.Proof(one.delivery_id, 1, one.token_digest, DAEMON) for one in offers]
         made.append(tuple(cm.Acknowledge(proof, text_digest(proof.delivery_id)) for proof in proofs))
-        made.append(tuple(_report(proof) for proof in proofs))
+        made.append(tuple(_report(proof, Verdict.COMPLETED) for proof in proofs))
     return made
 
 
-def _report(proof: cm.Proof) -> cm.Report:
+def _offers(size: int) -> tuple[cm.Offer, ...]:
+    return tuple(cm.Offer(DeliveryId(IDS.new_id("d")), text_digest(IDS.token())) for _ in range(size))
+
+
+def _proofs(claim: cm.Claim, reply: cm.Claimed) -> list[cm.Proof]:
+    """Every Task is granted once only here, so its first fence is its fence."""
+    digests = {offer.delivery_id: offer.token_digest for offer in claim.offers}
+    return [cm.Proof(one, 1, digests[one], DAEMON) for one in reply.deliveries]
+
+
+def _report(proof: cm.Proof, verdict: Verdict) -> cm.Report:
     outcome = Outcome(
-        verdict=Verdict.COMPLETED,
+        verdict=verdict,
         summary="the session cache was shared between tests",
         evidence='{"exit_code":0,"files":3,"insertions":41,"deletions":12}',
         usage=Usage(

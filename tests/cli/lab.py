@@ -179,9 +179,7 @@ class PlayedNode:
 
     async def _take(self) -> ws.Grant:
         free = {Address(f"{one}@{self.name}"): 1 for one in self.recipients}
-        request = ws.ClaimRequest(
-            incarnation=self.incarnation, claim_id=ClaimId(IDS.new_id("q")), free=free, wait_s=10
-        )
+        request = ws.ClaimRequest(incarnation=self.incarnation, claim_id=ClaimId(IDS.new_id("q")), free=free)
         (grant,) = (await self._legs.claim(request)).grants
         item = ws.AckItem(
             delivery_id=grant.delivery_id, fence=grant.fence, token=grant.token, receipt_digest="0" * 64

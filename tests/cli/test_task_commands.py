@@ -1,6 +1,7 @@
 """Commands about tasks, against a hub in this process and a node that the test plays."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from tests.cli.lab import Called, HubInThread, PlayedNode, repository
 
 
 @pytest.fixture(scope="module")
-def node(hub: HubInThread) -> PlayedNode:
-    return PlayedNode(hub, "laptop", "local")
+def node(hub: HubInThread) -> Iterator[PlayedNode]:
+    played = PlayedNode(hub, "laptop", "local")
+    yield played
+    played.close()
 
 
 def submit(hub: HubInThread, *words: str) -> str:

@@ -34,10 +34,11 @@ def clock() -> HandClock:
 @pytest.fixture(params=["memory", "sqlite"])
 async def desk(request: pytest.FixtureRequest, clock: HandClock) -> AsyncIterator[Desk]:
     """A desk over each ledger in turn."""
-    if request.param == "memory":
-        ledger = memory_ledger(clock)
-    else:
-        ledger = sqlite_ledger(request.getfixturevalue("database"), clock)
+    make = {
+        "memory": lambda: memory_ledger(clock),
+        "sqlite": lambda: sqlite_ledger(request.getfixturevalue("database"), clock),
+    }
+    ledger = make[request.param]()
     await ledger.open()
     yield Desk(ledger, clock)
     await ledger.close()

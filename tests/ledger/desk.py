@@ -52,10 +52,14 @@ async def in_place(work: Callable[[], Any]) -> Any:
     return work()
 
 
-def connector(path: Path, factory: type[sqlite3.Connection] = sqlite3.Connection) -> Callable[[bool], sqlite3.Connection]:
+def connector(
+    path: Path, factory: type[sqlite3.Connection] = sqlite3.Connection
+) -> Callable[[bool], sqlite3.Connection]:
     def connect(read_only: bool) -> sqlite3.Connection:
         mode = "ro" if read_only else "rwc"
-        return sqlite3.connect(f"file:{path}?mode={mode}", uri=True, timeout=0, check_same_thread=False, factory=factory)
+        return sqlite3.connect(
+            f"file:{path}?mode={mode}", uri=True, timeout=0, check_same_thread=False, factory=factory
+        )
 
     return connect
 
@@ -85,7 +89,13 @@ def without_triggers(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def sqlite_ledger(path: Path, clock: HandClock, **changes: Any) -> SqliteLedger:
-    parts: dict[str, Any] = {"connect": connector(path), "run": in_place, "run_reads": in_place, "clock": clock, "hub": HUB}
+    parts: dict[str, Any] = {
+        "connect": connector(path),
+        "run": in_place,
+        "run_reads": in_place,
+        "clock": clock,
+        "hub": HUB,
+    }
     return SqliteLedger(SqliteParts(**(parts | changes)))
 
 
@@ -112,7 +122,9 @@ class Desk:
 
     def submission(self, key: str | None = None, by: str = "ann", **spec: Any) -> cm.Submit:
         task_id = TaskId(self.fresh("t"))
-        return cm.Submit(task_id, TaskSpec(**{"objective": "do it", "route": "claude", **spec}), by, key or task_id)
+        return cm.Submit(
+            task_id, TaskSpec(**{"objective": "do it", "route": "claude", **spec}), by, key or task_id
+        )
 
     async def submit(self, key: str | None = None, by: str = "ann", **spec: Any) -> TaskId:
         reply = await self.run(self.submission(key, by, **spec))
@@ -127,7 +139,9 @@ class Desk:
         await self.run(cm.StartNode(NODE, DAEMON, "boot1", 1, "linux", "1", (spec,)))
 
     def claiming(self, free: int = 1, claim_id: str | None = None, where: Address = CLAUDE) -> cm.Claim:
-        offers = tuple(cm.Offer(DeliveryId(one), text_digest(one)) for one in (self.fresh("d") for _ in range(free)))
+        offers = tuple(
+            cm.Offer(DeliveryId(one), text_digest(one)) for one in (self.fresh("d") for _ in range(free))
+        )
         return cm.Claim(NODE, DAEMON, ClaimId(claim_id or self.fresh("c")), {where: free}, offers)
 
     async def claim(self, free: int = 1, claim_id: str | None = None) -> list[Delivery]:
@@ -142,14 +156,23 @@ class Desk:
         return (await self.run(cm.Acknowledge(self.proof(delivery), "receipt"))).answer
 
     async def renew(self, delivery: Delivery, counter: int = 1) -> str:
-        command = cm.Renew(self.proof(delivery), counter, Progress(output_bytes=counter, message="on it"), Usage(input_tokens=counter))
+        command = cm.Renew(
+            self.proof(delivery),
+            counter,
+            Progress(output_bytes=counter, message="on it"),
+            Usage(input_tokens=counter),
+        )
         return (await self.run(command)).answer
 
-    def reporting(self, delivery: Delivery, verdict: Verdict = Verdict.COMPLETED, tree_gone: bool = True) -> cm.Report:
+    def reporting(
+        self, delivery: Delivery, verdict: Verdict = Verdict.COMPLETED, tree_gone: bool = True
+    ) -> cm.Report:
         outcome = Outcome(verdict=verdict, summary="done", tree_gone=tree_gone)
         return cm.Report(self.proof(delivery), digest(outcome), outcome)
 
-    async def report(self, delivery: Delivery, verdict: Verdict = Verdict.COMPLETED, tree_gone: bool = True) -> str:
+    async def report(
+        self, delivery: Delivery, verdict: Verdict = Verdict.COMPLETED, tree_gone: bool = True
+    ) -> str:
         return (await self.run(self.reporting(delivery, verdict, tree_gone))).answer
 
     async def completed(self, verdict: Verdict = Verdict.COMPLETED, **spec: Any) -> TaskId:

@@ -23,7 +23,9 @@ from tests.ledger.desk import Desk, HandClock, connector, lived, raw, sqlite_led
 
 KEYS = {table.name: table.key for table in TABLES.values()} | {"events": "seq", "commits": "commit_no"}
 COLUMNS = [(table.name, column.name) for table in TABLES.values() for column in table.columns]
-COLUMNS += [("events", column) for column in EVENT_COLUMNS] + [("commits", column) for column in COMMIT_COLUMNS]
+COLUMNS += [("events", column) for column in EVENT_COLUMNS] + [
+    ("commits", column) for column in COMMIT_COLUMNS
+]
 
 
 HIDDEN = {("events", "body"), ("commits", "awake_ms"), ("commits", "hub")}
@@ -70,7 +72,9 @@ def other(value: Any) -> Any:
 def tampered(connection: sqlite3.Connection, name: str, column: str) -> Any:
     """Change one column of one row, preferably where it holds something; the row's key."""
     key = KEYS[name]
-    row = connection.execute(f"SELECT {key}, {column} FROM {name} ORDER BY {column} IS NULL, {key} DESC LIMIT 1").fetchone()
+    row = connection.execute(
+        f"SELECT {key}, {column} FROM {name} ORDER BY {column} IS NULL, {key} DESC LIMIT 1"
+    ).fetchone()
     value = other(row[1])
     kinds = {column: kind for _, column, kind, *_ in connection.execute(f"PRAGMA table_info({name})")}
     if row[1] is None and kinds[column] == "INTEGER":
@@ -85,7 +89,9 @@ def test_an_untouched_record_agrees_with_itself(record: Path) -> None:
         report = audit.verify(connection)
         assert report.head == audit.head(connection)
         tables = [*(table.name for table in TABLES.values()), FACETS]
-        assert report.rows == sum(connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables)
+        assert report.rows == sum(
+            connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables
+        )
         assert audit.verify(connection, report.head).agrees
 
 
@@ -135,14 +141,20 @@ def test_a_row_that_is_missing_or_was_added_is_named(record: Path, name: str) ->
             row[names.index("idempotency_key")] += "x"
         connection.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
     found = findings(record)
-    assert (name, " ".join(values), "this row is missing") in [(one.table, one.key, one.problem) for one in found]
+    assert (name, " ".join(values), "this row is missing") in [
+        (one.table, one.key, one.problem) for one in found
+    ]
     values[-1] += "x"
-    assert (name, " ".join(values), "no event has made this row") in [(one.table, one.key, one.problem) for one in found]
+    assert (name, " ".join(values), "no event has made this row") in [
+        (one.table, one.key, one.problem) for one in found
+    ]
 
 
 def test_a_commit_cut_off_with_its_events_is_found_by_the_rows_it_made(record: Path) -> None:
     with without_triggers(record) as connection:
-        (last, first_seq) = connection.execute("SELECT max(commit_no), max(first_seq) FROM commits").fetchone()
+        (last, first_seq) = connection.execute(
+            "SELECT max(commit_no), max(first_seq) FROM commits"
+        ).fetchone()
         connection.execute("DELETE FROM events WHERE seq >= ?", (first_seq,))
         connection.execute("DELETE FROM commits WHERE commit_no = ?", (last,))
     assert {one.table for one in findings(record)} == {"attention"}
@@ -151,7 +163,9 @@ def test_a_commit_cut_off_with_its_events_is_found_by_the_rows_it_made(record: P
 def test_a_commit_cut_off_with_everything_it_made_is_found_by_an_anchor(record: Path) -> None:
     with without_triggers(record) as connection:
         anchor = audit.head(connection)
-        (last, first_seq) = connection.execute("SELECT max(commit_no), max(first_seq) FROM commits").fetchone()
+        (last, first_seq) = connection.execute(
+            "SELECT max(commit_no), max(first_seq) FROM commits"
+        ).fetchone()
         connection.execute("DELETE FROM events WHERE seq >= ?", (first_seq,))
         connection.execute("DELETE FROM commits WHERE commit_no = ?", (last,))
         connection.execute("DELETE FROM attention WHERE kind = 'clock_stepped'")
@@ -186,8 +200,13 @@ def test_a_whole_task_that_was_removed_with_all_its_events_is_found(record: Path
 
 def rewritten(connection: sqlite3.Connection, change: Callable[[list[Any]], None]) -> None:
     """Forge the record from end to end: change the events' rows, then make every hash anew."""
-    events = [list(row) for row in connection.execute(f"SELECT {', '.join(EVENT_COLUMNS)} FROM events ORDER BY seq")]
-    commits = [Commit(*row) for row in connection.execute(f"SELECT {', '.join(COMMIT_COLUMNS)} FROM commits ORDER BY 1")]
+    events = [
+        list(row) for row in connection.execute(f"SELECT {', '.join(EVENT_COLUMNS)} FROM events ORDER BY seq")
+    ]
+    commits = [
+        Commit(*row)
+        for row in connection.execute(f"SELECT {', '.join(COMMIT_COLUMNS)} FROM commits ORDER BY 1")
+    ]
     change(events)
     heads: dict[str, str] = {}
     for row in events:
@@ -253,8 +272,12 @@ def test_a_table_that_is_gone_or_lacks_a_column_is_named(record: Path) -> None:
 
 def test_findings_beyond_a_bound_are_counted(record: Path) -> None:
     with without_triggers(record) as connection:
-        connection.execute("UPDATE deliveries SET number = 9, fence = 9, token_digest = '', claimed_at_ms = 0, usage = ''")
-        connection.execute("UPDATE events SET hash = '', at_ms = seq, commit_no = 0, version = version + 1000")
+        connection.execute(
+            "UPDATE deliveries SET number = 9, fence = 9, token_digest = '', claimed_at_ms = 0, usage = ''"
+        )
+        connection.execute(
+            "UPDATE events SET hash = '', at_ms = seq, commit_no = 0, version = version + 1000"
+        )
     with raw(record) as connection:
         report = audit.verify(connection)
     assert len(report.findings) == LISTED

@@ -15,7 +15,16 @@ from tests.ledger.desk import Desk, lived, raw
 
 ALL = [*(table.name for table in TABLES.values()), FACETS, "events", "commits"]
 FIXED = [(table.name, column.name) for table in TABLES.values() for column in table.columns if column.fixed]
-ENDED_ATTEMPT = ("state", "harness", "model", "last_delivery", "started_at_ms", "ended_at_ms", "verdict", "outcome")
+ENDED_ATTEMPT = (
+    "state",
+    "harness",
+    "model",
+    "last_delivery",
+    "started_at_ms",
+    "ended_at_ms",
+    "verdict",
+    "outcome",
+)
 ANSWERS = ("answer", "answer_because", "answer_by", "answer_at_ms")
 OTHER = {"state": "'pending'", "verdict": "'failed'", "answer": "'retire'"}
 
@@ -73,10 +82,15 @@ def test_an_attempt_that_has_ended_never_changes(prompt: sqlite3.Connection, col
 
 
 @pytest.mark.parametrize("column", ANSWERS)
-def test_an_answer_is_final_and_stands_beside_an_ended_attempt(prompt: sqlite3.Connection, column: str) -> None:
+def test_an_answer_is_final_and_stands_beside_an_ended_attempt(
+    prompt: sqlite3.Connection, column: str
+) -> None:
     value = OTHER.get(column, "12345")
     refused(prompt, f"UPDATE attempts SET {column} = {value} WHERE answer = 'rerun'")
-    assert changed(prompt, "UPDATE attempts SET answer = 'investigate' WHERE state = 'ended' AND answer IS NULL") > 0
+    assert (
+        changed(prompt, "UPDATE attempts SET answer = 'investigate' WHERE state = 'ended' AND answer IS NULL")
+        > 0
+    )
     assert changed(prompt, f"UPDATE attempts SET {column} = {value} WHERE answer = 'investigate'") > 0
 
 
@@ -100,7 +114,9 @@ def test_harness_and_model_are_frozen_once_they_are_set(prompt: sqlite3.Connecti
         ("tasks", "fence", "NULL"),
     ],
 )  # fmt: skip
-def test_a_column_holds_only_what_its_field_can_be(prompt: sqlite3.Connection, name: str, column: str, value: str) -> None:
+def test_a_column_holds_only_what_its_field_can_be(
+    prompt: sqlite3.Connection, name: str, column: str, value: str
+) -> None:
     open_ones = {"tasks": "WHERE ended_at_ms IS NULL", "attempts": "WHERE state <> 'ended'"}.get(name, "")
-    with pytest.raises(sqlite3.IntegrityError, match="CHECK|cannot store|NOT NULL"):
+    with pytest.raises(sqlite3.IntegrityError, match=r"CHECK|cannot store|NOT NULL"):
         prompt.execute(f"UPDATE {name} SET {column} = {value} {open_ones}")

@@ -67,14 +67,18 @@ async def together(*waiting: Awaitable[Any]) -> list[Any]:
     return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 10)
 
 
-async def test_commands_of_one_turn_share_a_commit_and_each_gets_its_own_reply(engine: CountingEngine, clock: HandClock) -> None:
+async def test_commands_of_one_turn_share_a_commit_and_each_gets_its_own_reply(
+    engine: CountingEngine, clock: HandClock
+) -> None:
     ours = group(engine, clock)
     replies = await together(*(ours.execute(due(one)) for one in range(64)))
     assert [len(batch) for batch in engine.batches] == [64]
     assert replies == [cm.DueAnswer(f"1.{one}") for one in range(64)]
 
 
-async def test_one_client_alone_waits_for_a_few_turns_and_no_time(engine: CountingEngine, clock: HandClock) -> None:
+async def test_one_client_alone_waits_for_a_few_turns_and_no_time(
+    engine: CountingEngine, clock: HandClock
+) -> None:
     ours, turns = group(engine, clock), 0
     waiting = asyncio.ensure_future(ours.execute(due()))
     while not waiting.done():
@@ -83,7 +87,9 @@ async def test_one_client_alone_waits_for_a_few_turns_and_no_time(engine: Counti
     assert turns <= QUIET_TURNS + 4
 
 
-async def test_commands_that_trickle_in_turn_by_turn_are_waited_for(engine: CountingEngine, clock: HandClock) -> None:
+async def test_commands_that_trickle_in_turn_by_turn_are_waited_for(
+    engine: CountingEngine, clock: HandClock
+) -> None:
     ours = group(engine, clock)
 
     async def later(turns: int) -> None:
@@ -95,7 +101,9 @@ async def test_commands_that_trickle_in_turn_by_turn_are_waited_for(engine: Coun
     assert [len(batch) for batch in engine.batches] == [20]
 
 
-async def test_what_comes_during_a_commit_shares_the_next_one(engine: CountingEngine, clock: HandClock) -> None:
+async def test_what_comes_during_a_commit_shares_the_next_one(
+    engine: CountingEngine, clock: HandClock
+) -> None:
     gate = Gate()
     ours = group(engine, clock, gate)
     first = asyncio.ensure_future(ours.execute(due()))
@@ -120,7 +128,9 @@ async def test_no_reply_leaves_before_its_commit(engine: CountingEngine, clock: 
     assert await waiting == cm.DueAnswer("1.0")
 
 
-async def test_the_instant_is_read_after_the_last_command_came(engine: CountingEngine, clock: HandClock) -> None:
+async def test_the_instant_is_read_after_the_last_command_came(
+    engine: CountingEngine, clock: HandClock
+) -> None:
     ours = group(engine, clock)
 
     async def late() -> None:
@@ -132,7 +142,9 @@ async def test_the_instant_is_read_after_the_last_command_came(engine: CountingE
     assert engine.nows == [Now(wall_ms=START_MS + 1, awake_ms=1, hub=HUB)]
 
 
-async def test_a_batch_that_keeps_growing_is_closed_by_its_bounds(engine: CountingEngine, clock: HandClock) -> None:
+async def test_a_batch_that_keeps_growing_is_closed_by_its_bounds(
+    engine: CountingEngine, clock: HandClock
+) -> None:
     ours = group(engine, clock)
     replies = await together(*(ours.execute(due(one)) for one in range(MAX_BATCH + 10)))
     assert [len(batch) for batch in engine.batches] == [MAX_BATCH, 10]
@@ -148,7 +160,9 @@ async def test_a_batch_that_keeps_growing_is_closed_by_its_bounds(engine: Counti
     assert max(len(batch) for batch in engine.batches[2:]) <= 4
 
 
-async def test_several_commands_of_one_caller_are_never_cut_apart(engine: CountingEngine, clock: HandClock) -> None:
+async def test_several_commands_of_one_caller_are_never_cut_apart(
+    engine: CountingEngine, clock: HandClock
+) -> None:
     ours = group(engine, clock)
     many = [due(one) for one in range(300)]
     replies = await together(ours.execute_many(many), ours.execute_many(many), ours.execute_many([]))
@@ -159,7 +173,9 @@ async def test_several_commands_of_one_caller_are_never_cut_apart(engine: Counti
     assert len(await ours.execute_many(huge)) == MAX_BATCH + 1
 
 
-async def test_beyond_the_bound_of_the_queue_nothing_is_taken(engine: CountingEngine, clock: HandClock) -> None:
+async def test_beyond_the_bound_of_the_queue_nothing_is_taken(
+    engine: CountingEngine, clock: HandClock
+) -> None:
     gate = Gate()
     ours = group(engine, clock, gate, max_queue=3)
     first = asyncio.ensure_future(ours.execute(due()))
@@ -176,7 +192,9 @@ async def test_beyond_the_bound_of_the_queue_nothing_is_taken(engine: CountingEn
     assert [len(batch) for batch in engine.batches] == [1, 3]
 
 
-async def test_a_caller_that_is_gone_before_its_batch_is_dropped_from_it(engine: CountingEngine, clock: HandClock) -> None:
+async def test_a_caller_that_is_gone_before_its_batch_is_dropped_from_it(
+    engine: CountingEngine, clock: HandClock
+) -> None:
     gate = Gate()
     ours = group(engine, clock, gate)
     first = asyncio.ensure_future(ours.execute(due(1)))
@@ -190,7 +208,9 @@ async def test_a_caller_that_is_gone_before_its_batch_is_dropped_from_it(engine:
     assert engine.batches == [[due(1)], [due(3)]]
 
 
-async def test_a_caller_that_is_gone_during_its_commit_harms_nobody(engine: CountingEngine, clock: HandClock) -> None:
+async def test_a_caller_that_is_gone_during_its_commit_harms_nobody(
+    engine: CountingEngine, clock: HandClock
+) -> None:
     gate = Gate()
     ours = group(engine, clock, gate)
     gone, stays = asyncio.ensure_future(ours.execute(due(1))), asyncio.ensure_future(ours.execute(due(2)))
@@ -201,7 +221,9 @@ async def test_a_caller_that_is_gone_during_its_commit_harms_nobody(engine: Coun
     assert reply == cm.DueAnswer("1.1")
 
 
-async def test_everybody_hears_that_nothing_happened_and_the_next_commit_goes_on(engine: CountingEngine, clock: HandClock) -> None:
+async def test_everybody_hears_that_nothing_happened_and_the_next_commit_goes_on(
+    engine: CountingEngine, clock: HandClock
+) -> None:
     ours = group(engine, clock)
     engine.error = StorageFullError("no room", engine="full")
     first, second = await together(ours.execute(due(1)), ours.execute_many([due(2), due(3)]))
@@ -222,7 +244,9 @@ async def test_an_error_that_nobody_foresaw_says_that_the_outcome_is_unknown(
     assert "not one of ours" in caplog.text
 
 
-async def test_a_commit_that_is_interrupted_leaves_its_outcome_unknown(engine: CountingEngine, clock: HandClock) -> None:
+async def test_a_commit_that_is_interrupted_leaves_its_outcome_unknown(
+    engine: CountingEngine, clock: HandClock
+) -> None:
     gate = Gate()
     ours = group(engine, clock, gate)
     waiting = asyncio.ensure_future(ours.execute(due()))
@@ -235,7 +259,9 @@ async def test_a_commit_that_is_interrupted_leaves_its_outcome_unknown(engine: C
     assert len(engine.batches) == 0
 
 
-async def test_closing_finishes_what_was_taken_and_refuses_the_rest(engine: CountingEngine, clock: HandClock) -> None:
+async def test_closing_finishes_what_was_taken_and_refuses_the_rest(
+    engine: CountingEngine, clock: HandClock
+) -> None:
     ours = group(engine, clock)
     waiting = [asyncio.ensure_future(ours.execute(due(one))) for one in range(3)]
     await asyncio.sleep(0)

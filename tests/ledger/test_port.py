@@ -63,7 +63,9 @@ async def test_the_same_key_gives_the_same_task_and_another_spec_is_refused(desk
 async def test_commands_of_one_batch_see_what_those_before_them_did(desk: Desk) -> None:
     await desk.start()
     submission = desk.submission("key")
-    replies = await desk.ledger.execute_many([submission, desk.submission("key"), desk.claiming(), desk.claiming()])
+    replies = await desk.ledger.execute_many(
+        [submission, desk.submission("key"), desk.claiming(), desk.claiming()]
+    )
     assert replies[1] == cm.Submitted(submission.task_id, replayed=True)
     assert isinstance(replies[2], cm.Claimed)
     assert len(replies[2].deliveries) == 1
@@ -79,7 +81,9 @@ async def test_a_claim_that_is_repeated_gets_what_it_got(desk: Desk) -> None:
     assert again == cm.Claimed(first.deliveries, replayed=True)
 
 
-async def test_a_command_with_a_bug_is_answered_alone_and_the_others_go_on(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_command_with_a_bug_is_answered_alone_and_the_others_go_on(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
     # No text can hold this key, so what it would record cannot be encoded.
     broken = cm.Submit(TaskId("t_bad"), desk.submission().spec, "ann", "\ud800")
     good = desk.submission()
@@ -180,6 +184,7 @@ async def test_lists_of_tasks_are_filtered_by_everything_that_is_named(desk: Des
     done = await desk.completed(labels={"team": "api"})
     api = await desk.submit(labels={"team": "api", "kind": "bug"})
     web = await desk.submit(by="bob", labels={"team": "web"}, route="pool")
+
     async def listed(**where: object) -> list[TaskId]:
         pages = [await desk.ledger.tasks(TaskFilter(**where), limit=limit) for limit in (1, 50)]  # type: ignore[arg-type]
         assert pages[0].tasks == pages[1].tasks[:1]

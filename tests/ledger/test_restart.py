@@ -72,7 +72,9 @@ async def test_a_ledger_opened_again_goes_on_where_it_ended(
 async def test_every_reply_that_left_before_a_kill_is_in_the_record(database: Path) -> None:
     out = database.parent / "replies"
     with out.open("wb") as replies:
-        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(database)], stdout=replies, cwd=Path.cwd())
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(database)], stdout=replies, cwd=Path.cwd()
+        )
         try:
             eventually(lambda: out.stat().st_size > 20_000 or writer.poll() is not None, 60)
         finally:

@@ -77,10 +77,12 @@ class LedgerMachine(core.CoreMachine):
                 assert engine.run(commands, now).outcomes == replies
             connection = engine.open().connection
             assert rows_of(connection) == {
-                TABLES[kind].name: {one.key: one for one in memory.world.every(kind)} for kind in ENTITY_KINDS
+                TABLES[kind].name: dict(memory.world.entities[kind]) for kind in ENTITY_KINDS
             }
             assert memory.world.entities == self.lab.world.entities
-            found = connection.execute("SELECT seq, commit_no, stream, version, at_ms, kind, body, hash FROM events")
+            found = connection.execute(
+                "SELECT seq, commit_no, stream, version, at_ms, kind, body, hash FROM events"
+            )
             assert found.fetchall() == memory.rows
             assert audit.head(connection).hash == memory.commits[-1].hash
             report = audit.verify(connection)

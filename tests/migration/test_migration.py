@@ -30,7 +30,9 @@ def migrated(path: Path) -> sqlite3.Connection:
 
 def described(connection: sqlite3.Connection) -> dict[str, str]:
     """Every table, index and trigger as the engine keeps it, without white space."""
-    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name <> 'alembic_version'")
+    rows = connection.execute(
+        "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name <> 'alembic_version'"
+    )
     return {name: "".join(text.split()) for name, text in rows}
 
 
@@ -47,7 +49,9 @@ def test_all_migrations_together_lead_to_the_schema(tmp_path: Path) -> None:
     declared.close()
     engine = create_engine("sqlite://", creator=lambda: by_migrations, poolclass=StaticPool)
     with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"include_name": lambda name, *_: name != "alembic_version"})
+        context = MigrationContext.configure(
+            connection, opts={"include_name": lambda name, *_: name != "alembic_version"}
+        )
         assert compare_metadata(context, metadata) == []
     engine.dispose()
 

@@ -231,7 +231,7 @@ class FakeRunners:
             if run.paused:
                 await run.changed.wait()
                 continue
-            if run.left_s <= 0:
+            if run.left_s <= 1e-6:
                 return None
             awake_ns = self.clock.awake_ns()
             await run.changed.wait(min(run.left_s, (run.deadline_ns - now_ns) / NS))

@@ -3,6 +3,7 @@
 Between two such things nothing is seen from outside, so these are all the instants there are.
 """
 
+import asyncio
 from typing import Any
 
 from tests.node.node_lab import Lab
@@ -45,7 +46,10 @@ class Watched:
 
         async def watched(*words: Any, **more: Any) -> Any:
             self._fate.meet(f"before {name}")
-            result = await found(*words, **more)
+            calling = asyncio.ensure_future(found(*words, **more))
+            await asyncio.sleep(0)
+            self._fate.meet(f"during {name}")
+            result = await calling
             self._fate.meet(f"after {name}")
             return result
 

@@ -41,6 +41,11 @@ async def a_long_task_that_is_canceled(lab: FatefulLab) -> list[Any]:
     return [task_id]
 
 
+async def a_task_whose_runner_starts_slowly(lab: FatefulLab) -> list[Any]:
+    lab.runners.spawn_delay_s = 12.0
+    return [lab.hub.submit()]
+
+
 async def a_long_task(lab: FatefulLab) -> list[Any]:
     lab.runners.program = lambda _: Program(work_s=45.0)
     return [lab.hub.submit()]
@@ -49,6 +54,7 @@ async def a_long_task(lab: FatefulLab) -> list[Any]:
 SCENARIOS: tuple[Scenario, ...] = (
     one_task,
     one_task_with_a_worktree_and_checks,
+    a_task_whose_runner_starts_slowly,
     a_long_task,
     a_long_task_that_is_canceled,
 )

@@ -65,6 +65,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, clock: FakeClock) -> None:
         super().__init__(_Selector(clock))
         self._clock = clock
+        # A timer that is nearly due must move the clock, or who waits for its last nanosecond waits for ever.
+        self._clock_resolution = 5e-13
 
     def time(self) -> float:
         return self._clock.awake_ns() / NS

@@ -129,6 +129,7 @@ async def serve_node(cli: Invocation, options: NodeOptions, name: str) -> int:
     from tenure.cli.node_wiring import NodeStart, run_node
     from tenure.errors import UnauthenticatedError
 
+    cli.open_folder()
     url = hub_of_node(cli, local=options.local)
     start = NodeStart(cli, url, stop_on_signals(), partial(tell_node_ready, cli, options, name))
     if await is_enrolled(cli, name):

@@ -166,7 +166,10 @@ class GroupCommit:
             self._driver = None
             # Only if this task was stopped does anybody still wait.
             left, self._entries, self._waiting = list(self._entries), deque(), 0
-            _fail(left, UnavailableError("the record's writer was stopped before this was taken; nothing happened."))
+            _fail(
+                left,
+                UnavailableError("the record's writer was stopped before this was taken; nothing happened."),
+            )
 
     async def _gather(self) -> None:
         """Wait until the loop has nothing more to bring, or the batch is full, or time is up."""

@@ -10,7 +10,7 @@ costs one index probe. So it follows the usual course of a decision and need not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tenure.core import commands as cm
@@ -18,7 +18,7 @@ from tenure.core.access import HUB_ID, Credential, Hub
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.delivery import Delivery
-from tenure.core.ids import AttemptId, address, attempt_id
+from tenure.core.ids import AttemptId, TaskId, address, attempt_id
 from tenure.core.late import Late, LateKind, late_id
 from tenure.core.limits import GRANTS
 from tenure.core.recipient import Node, Recipient, recipient_queues
@@ -50,9 +50,8 @@ class Wants:
         """`name` is one of the look-ups of `LoadedWorld`: by_key, claimed, held, named, reported."""
         self._found.setdefault(name, set()).add(by)
 
-    def queue(self, queues: Iterable[str], units: int) -> None:
-        for queue in queues:
-            self._queues[queue] = self._queues.get(queue, 0) + units
+    def queue(self, queue: str, places: int) -> None:
+        self._queues[queue] = self._queues.get(queue, 0) + places
 
     def load(self) -> None:
         """Load everything that is wanted now."""
@@ -182,24 +181,38 @@ def _claim(command: cm.Claim, wants: Wants, world: LoadedWorld) -> Plan:
     wants.look_up("claimed", (command.node_id, command.claim_id))
     yield
     wants.key(Delivery, *world.claimed.keys((command.node_id, command.claim_id)))
+    most = min(GRANTS, len(command.offers))
     open_ones: list[tuple[tuple[str, ...], int]] = []
-    left = min(GRANTS, len(command.offers))
+    demand: dict[str, int] = {}
     for where, free in command.free.items():
         recipient = world.shelves[Recipient].peek(where)
         if recipient is not None and not recipient.is_blocked:
-            units = min(free, recipient.free, left)
+            units = min(free, recipient.free, most)
             if units > 0:
                 queues = recipient_queues(recipient)
-                wants.queue(queues, units + 1)
                 open_ones.append((queues, units))
+                for queue in queues:
+                    demand[queue] = min(most, demand.get(queue, 0) + units)
+    for queue, units in demand.items():
+        wants.queue(queue, units + 1)
     yield
-    likely = [task for queues, units in open_ones for task in world.queues.reserve(queues, units)]
+    likely = _likely(world, open_ones, most)
     wants.key(Task, *likely)
     yield
     for task_id in likely:
         task = world.shelves[Task].peek(task_id)
         if task is not None:
             wants.key(Attempt, attempt_id(task.task_id, task.attempts))
+
+
+def _likely(world: LoadedWorld, open_ones: list[tuple[tuple[str, ...], int]], most: int) -> list[TaskId]:
+    """The Tasks that a claim will look at, recipient by recipient, until it has granted all that it may."""
+    found: list[TaskId] = []
+    for queues, units in open_ones:
+        if len(found) >= most:
+            break
+        found += world.queues.reserve(queues, units)
+    return found
 
 
 def _leg(

@@ -242,7 +242,9 @@ def check_fixed(kind: type[Entity], before: Any, after: Any) -> None:
             for column in table.columns
             if column.fixed and getattr(before, column.name) != getattr(after, column.name)
         ]
-        raise InvariantError(f"{kind.__name__} {before.key}: {', '.join(changed)} never changes once it is there")
+        raise InvariantError(
+            f"{kind.__name__} {before.key}: {', '.join(changed)} never changes once it is there"
+        )
 
 
 # -- facets: an index of Tasks by what they were submitted with

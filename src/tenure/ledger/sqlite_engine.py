@@ -105,7 +105,9 @@ class SqliteEngine:
             raise
         except Exception as error:
             if len(commands) == 1:
-                log.exception("a command ran into a bug; nothing of it was committed: %s", type(commands[0]).__name__)
+                log.exception(
+                    "a command ran into a bug; nothing of it was committed: %s", type(commands[0]).__name__
+                )
                 return Ran([bug(commands[0], error)], list)
             log.warning("a batch cannot be kept (%r); its commands go one by one", error)
         return self._run_apart(commands, now)

@@ -1,0 +1,135 @@
+"""Tokens, nodes, recipients, questions, the audit, settings and doctor."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.lab import HubInThread, PlayedNode, called
+
+
+def test_a_token_is_shown_once_and_works_until_it_is_revoked(
+    hub: HubInThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issued = hub.call("token", "issue", "wall", "--role", "viewer")
+    assert issued.code == 0
+    token = issued.out.strip()
+    assert token.startswith("tnr_")
+    tokens = hub.call("token", "list", "--json").json["tokens"]
+    mine = next(one for one in tokens if one["name"] == "wall")
+    assert token not in json.dumps(tokens)
+    monkeypatch.setenv("TENURE_TOKEN", token)
+    assert hub.call("list").code == 0
+    assert hub.call("submit", "--no-repo", "--to", "x", "Do it", "--json").error["code"] == "forbidden"
+    monkeypatch.delenv("TENURE_TOKEN")
+    assert hub.call("token", "revoke", mine["credential_id"]).code == 0
+    monkeypatch.setenv("TENURE_TOKEN", token)
+    assert hub.call("list").code == 77
+
+
+@pytest.mark.parametrize("role", ["emperor", "", "node"])
+def test_a_role_that_is_none_is_refused_with_those_that_are(hub: HubInThread, role: str) -> None:
+    done = hub.call("token", "issue", "x", "--role", role)
+    assert done.code == 64
+    assert "submitter" in done.err
+
+
+def test_nodes_and_recipients_are_listed_with_what_keeps_them_from_work(hub: HubInThread) -> None:
+    node = PlayedNode(hub, "rack", "fixer")
+    assert "fixer@rack" in hub.call("recipients").out
+    assert "rack" in hub.call("nodes").out
+    named = {one["name"]: one for one in hub.call("nodes", "list", "--json").json["nodes"]}
+    assert named["rack"]["recipients"] == ["fixer@rack"]
+    assert hub.call("nodes", "forget", "rack").code == 2
+    assert hub.call("nodes", "forget", "rack", "--because", "sold").code == 0
+    assert "forgotten" in hub.call("nodes").out
+    assert hub.call("nodes", "forget", "nobody", "--because", "x").code == 66
+    node.close()
+
+
+def test_nothing_needs_you_is_said_and_is_an_empty_list(hub: HubInThread) -> None:
+    assert hub.call("attention").err == "nothing needs you\n"
+    assert hub.call("attention", "--json").json == {"items": []}
+    assert hub.call("attention", "--close", "stalled:x", "--because", "x").code == 66
+
+
+def test_the_audit_agrees_while_the_hub_runs_and_holds_an_earlier_anchor(
+    hub: HubInThread, tmp_path: Path
+) -> None:
+    anchor = tmp_path / "anchor.json"
+    anchor.write_text(hub.call("audit", "head", "--json").out)
+    hub.call("submit", "--no-repo", "--to", "x", "One more")
+    done = hub.call("audit", "verify", "--anchor", str(anchor))
+    assert done.code == 0, done
+    assert "agrees with itself" in done.out
+    assert "holds the anchor" in done.out
+
+
+def test_an_anchor_of_another_record_is_named(hub: HubInThread, tmp_path: Path) -> None:
+    anchor = tmp_path / "anchor.json"
+    said = hub.call("audit", "head", "--json").json
+    anchor.write_text(json.dumps({**said, "hash": "0" * 64}))
+    done = hub.call("audit", "verify", "--json", "--anchor", str(anchor))
+    assert done.code == 76
+    assert [one["table"] for one in done.json["findings"]] == ["commits"]
+
+
+def test_the_record_is_exported_line_by_line_and_no_file_is_overwritten(
+    hub: HubInThread, tmp_path: Path
+) -> None:
+    lines = [json.loads(line) for line in hub.call("audit", "export").out.splitlines()]
+    assert next(iter(lines[0])) == "commit"
+    assert sum("event" in line for line in lines) == hub.call("audit", "head", "--json").json["events"]
+    target = tmp_path / "record.jsonl"
+    assert hub.call("audit", "export", "--output", str(target)).code == 0
+    assert hub.call("audit", "export", "--output", str(target)).code == 74
+    assert len(target.read_text().splitlines()) == len(lines)
+
+
+@pytest.mark.parametrize("content", [None, b"no database at all", b""])
+def test_what_is_no_record_cannot_be_verified(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "hub.db"
+    if content is not None:
+        file.write_bytes(content)
+    done = called("--home", str(tmp_path), "audit", "verify", "--json", "--database", str(file))
+    assert done.code in {66, 69, 76}, done
+    assert "Traceback" not in done.err
+
+
+def test_settings_say_what_holds_and_where_it_comes_from(tmp_path: Path) -> None:
+    file = tmp_path / "tenure.toml"
+    file.write_text(
+        '[hub]\nport = 9999\n[[recipients]]\nname = "a"\nargv = ["a"]\nenv = { TOKEN = "hush" }\n'
+    )
+    done = called("--home", str(tmp_path), "--config", str(file), "settings", "--json")
+    settings = done.json["settings"]
+    assert settings["hub.port"] == {"value": 9999, "source": str(file)}
+    assert settings["hub.bind"]["source"] == "default"
+    assert settings["node.name"]["source"] == "host name"
+    assert settings["recipients[0].name"]["source"] == str(file)
+    assert "hush" not in done.out
+    plain = called("--home", str(tmp_path / "other"), "settings").out
+    assert "local (any program a task brings)" in plain
+
+
+def test_doctor_says_what_is_well_and_what_to_do(hub: HubInThread) -> None:
+    done = hub.call("doctor", "--json")
+    levels = {one["check"]: one["level"] for one in done.json["findings"]}
+    assert levels["git"] == "ok"
+    assert levels["hub"] == "ok"
+    assert levels["token"] == "ok"
+    assert levels["folder"] == "ok"
+    assert all(one["do"] for one in done.json["findings"] if one["level"] != "ok")
+    assert done.code == (1 if "fail" in levels.values() else 0)
+
+
+def test_doctor_finds_wrong_settings_and_an_open_folder(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o755)
+    home.chmod(0o755)
+    file = tmp_path / "tenure.toml"
+    file.write_text("[hub]\nprot = 1\n")
+    done = called("--home", str(home), "--config", str(file), "doctor")
+    assert done.code == 1
+    assert "did you mean port?" in done.out
+    assert f"chmod 700 {home}" in done.out

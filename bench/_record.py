@@ -29,16 +29,21 @@ DAEMON = IncarnationId(IDS.new_id("i"))
 WHERE = Address("coder@bench")
 
 
-class MovableClock(RealClock):
+class MovableClock:
     """The real clocks, which can be moved on by hand."""
 
-    moved_ms = 0
+    def __init__(self) -> None:
+        self._real = RealClock()
+        self.moved_ms = 0
 
     def wall_ms(self) -> int:
-        return super().wall_ms() + self.moved_ms
+        return self._real.wall_ms() + self.moved_ms
 
     def awake_ns(self) -> int:
-        return super().awake_ns() + self.moved_ms * 1_000_000
+        return self._real.awake_ns() + self.moved_ms * 1_000_000
+
+    def boot_ns(self) -> int:
+        return self._real.boot_ns() + self.moved_ms * 1_000_000
 
     def pass_s(self, seconds: float) -> None:
         self.moved_ms += round(seconds * 1000)
@@ -90,7 +95,6 @@ class Record:
         self.ledger = SqliteLedger(
             SqliteParts(connector(path, written), _run(self._writer), _run(self._reader), self.clock, HUB)
         )
-        self.waiting = 0
 
     async def __aenter__(self) -> Record:
         await self.ledger.open()

@@ -17,8 +17,10 @@ Facts = dict[str, Any]
 
 
 class InvariantError(AssertionError):
-    """A rule of the engine is broken: a bug. It stands outside the tree so that nothing handles it; the
-    process stops."""
+    """A rule of the engine is broken: a bug. It stands outside the tree, so that no caller takes it for an expected no.
+
+    Whatever was being decided when it is raised commits nothing; the top of the request or loop logs it.
+    """
 
 
 class TenureError(Exception):
@@ -227,6 +229,12 @@ class UnsafePathError(ForbiddenError):
     """A path leaves the store that owns it (a symlink, `..`, another mount)."""
 
     code = "unsafe_path"
+
+
+class FaultError(TenureError):
+    """A request ran into a bug of the hub. Nothing of it was recorded; the hub's log has the details."""
+
+    code = "fault"
 
 
 class GitFailedError(TenureError):

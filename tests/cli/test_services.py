@@ -261,7 +261,7 @@ def test_down_cancels_when_told(up: Installation) -> None:
     task_id = submitted(up, "sleep", "300")
     under_way(up, task_id)
     up.call("down", "--cancel")
-    assert not list(run for run in local_runs(up.home) if run.is_running)
+    assert not [run for run in local_runs(up.home) if run.is_running]
     up.call("up", "--detach")
     assert up.task(task_id)["task"]["state"] == "canceled"
     assert up.task(task_id)["attempts"][0]["verdict"] == "canceled"

@@ -21,6 +21,8 @@ from tenure.core.task import TaskSpec
 from tenure.ledger.memory import MemoryEngine, MemoryLedger, MemoryParts
 from tenure.ledger.port import Ledger
 from tenure.ledger.sqlite import SqliteLedger, SqliteParts
+from tenure.ledger.sqlite_engine import SqliteEngine
+from tenure.ledger.sqlite_reads import SqliteReads
 
 START_MS = 1_000_000_000_000
 HUB = IncarnationId("i_hub1")
@@ -112,6 +114,21 @@ class Desk:
         self.clock = clock
         self.count = 0
         self.terms = Terms()
+
+    async def open(self) -> None:
+        assert isinstance(self.ledger, (SqliteLedger, MemoryLedger))
+        await self.ledger.open()
+
+    @property
+    def engine(self) -> SqliteEngine:
+        """What keeps the record on disk."""
+        assert isinstance(self.ledger, SqliteLedger)
+        return self.ledger._engine
+
+    @property
+    def reads(self) -> SqliteReads:
+        assert isinstance(self.ledger, SqliteLedger)
+        return self.ledger._reads
 
     def fresh(self, prefix: str) -> str:
         self.count += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -30,10 +30,10 @@ OTHER = {"state": "'pending'", "verdict": "'failed'", "answer": "'retire'"}
 
 
 @pytest.fixture
-async def prompt(sqlite_desk: Desk, database: Path) -> Iterator[sqlite3.Connection]:  # type: ignore[misc]
+async def prompt(sqlite_desk: Desk, database: Path) -> AsyncIterator[sqlite3.Connection]:
     await lived(sqlite_desk)
     with raw(database) as connection:
-        yield connection  # type: ignore[misc]
+        yield connection
 
 
 def changed(connection: sqlite3.Connection, statement: str) -> int:

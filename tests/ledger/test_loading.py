@@ -34,7 +34,7 @@ class Watch:
     """Counts what goes over the connection that writes."""
 
     def __init__(self, desk: Desk) -> None:
-        self._engine = desk.ledger._engine  # type: ignore[attr-defined]
+        self._engine = desk.engine
         self.said: list[str] = []
         self._engine.open().connection.set_trace_callback(self.said.append)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -185,8 +186,8 @@ async def test_lists_of_tasks_are_filtered_by_everything_that_is_named(desk: Des
     api = await desk.submit(labels={"team": "api", "kind": "bug"})
     web = await desk.submit(by="bob", labels={"team": "web"}, route="pool")
 
-    async def listed(**where: object) -> list[TaskId]:
-        pages = [await desk.ledger.tasks(TaskFilter(**where), limit=limit) for limit in (1, 50)]  # type: ignore[arg-type]
+    async def listed(**where: Any) -> list[TaskId]:
+        pages = [await desk.ledger.tasks(TaskFilter(**where), limit=limit) for limit in (1, 50)]
         assert pages[0].tasks == pages[1].tasks[:1]
         return [one.task_id for one in pages[1].tasks]
 

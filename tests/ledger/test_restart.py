@@ -51,12 +51,12 @@ async def test_a_ledger_opened_again_goes_on_where_it_ended(
     database: Path, clock: HandClock, reopen: Callable[[], Desk]
 ) -> None:
     first = reopen()
-    await first.ledger.open()  # type: ignore[attr-defined]
+    await first.open()
     await lived(first)
     await first.ledger.close()
     before = everything(database)
     second = reopen()
-    await second.ledger.open()  # type: ignore[attr-defined]
+    await second.open()
     assert everything(database) == before
     await second.run(cm.StartHub(IncarnationId("i_hub2"), "1"))
     second.count = first.count

@@ -160,8 +160,7 @@ async def test_a_full_database_takes_nothing_loses_nothing_and_goes_on_when_ther
 ) -> None:
     await sqlite_desk.start()
     kept = [await sqlite_desk.submit() for _ in range(20)]
-    engine = sqlite_desk.ledger._engine  # type: ignore[attr-defined]
-    connection = engine.open().connection
+    connection = sqlite_desk.engine.open().connection
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {pages}")
     refused = 0
@@ -210,7 +209,7 @@ async def test_a_value_that_no_column_holds_fails_its_own_command_only(
 async def test_two_tasks_of_one_id_cannot_be(faulty: Desk, known: bool) -> None:
     task_id = await faulty.submit("one")
     if not known:
-        faulty.ledger._engine.world.forget()  # type: ignore[attr-defined]
+        faulty.engine.world.forget()
     with pytest.raises(TenureError, match=r"never changes|there already"):
         await faulty.run(cm.Submit(task_id, TaskSpec("another", "claude"), "ann", "two"))
     task = await faulty.ledger.find(Task, task_id)
@@ -238,7 +237,7 @@ async def test_a_bug_in_one_command_of_a_batch_is_no_failure_of_the_others(
 async def test_a_database_that_is_gone_is_a_failure_of_reads_too(faulty: Desk) -> None:
     await faulty.submit()
     FaultyConnection.refuse_to_open = True
-    faulty.ledger._reads.close()  # type: ignore[attr-defined]
+    faulty.reads.close()
     with pytest.raises(StorageFailedError):
         await faulty.ledger.find(Task, TaskId("t_1"))
     FaultyConnection.refuse_to_open = False

@@ -531,10 +531,11 @@ def test_a_launch_survives_what_a_task_may_put_into_it(run: Run) -> None:
 
 
 async def test_a_push_of_each_kind_can_be_waited_for(run: Run) -> None:
-    run.start(run.shell("echo x >&3; exec sleep 60"), lease_s=0.5)
+    run.start(run.shell("echo x >&3; exec sleep 60"))
     async with await connect(run.folder) as control:
+        await control.renew(7, 1, CLOCK.boot_ns())
         await next_push(control, "paused")
-        await control.renew(7, 1, CLOCK.boot_ns() + 60 * NS)
+        await control.renew(7, 2, CLOCK.boot_ns() + 60 * NS)
         await next_push(control, "resumed")
         await next_push(control, "status")
         await control.kill()

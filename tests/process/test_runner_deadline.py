@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tenure.node.runner_folder import Found
+from tenure.node.runner_link import RunnerControl
 from tests.eventually import eventually, eventually_async
 from tests.process.runner_lab import (
     BOUND_S,
@@ -60,8 +61,13 @@ def later(seconds: float) -> int:
     return CLOCK.boot_ns() + int(seconds * NS)
 
 
+async def expire(control: RunnerControl, counter: int) -> None:
+    """Puts the deadline into the past, as the passing of time does; only without waiting for it."""
+    assert (await control.renew(fence=7, counter=counter, deadline_boottime_ns=later(-1))).error is None
+
+
 def test_the_whole_tree_is_paused_at_the_deadline_without_any_daemon(held_run: Run) -> None:
-    held_run.start(held_run.shell(FAMILY), lease_s=1.5)
+    held_run.start(held_run.shell(FAMILY), lease_s=4)
     pids = family(held_run)
     eventually(lambda: all(is_stopped(pid) for pid in pids), BOUND_S, "all are stopped")
     beat = held_run.note("beat")
@@ -80,27 +86,29 @@ def cpu_ticks(pid: int | None) -> int:
 
 
 async def test_a_renewal_resumes_the_very_same_processes(held_run: Run) -> None:
-    held_run.start(held_run.shell(FAMILY), lease_s=1)
+    held_run.start(held_run.shell(FAMILY))
     pids = family(held_run)
     async with held_run.control() as control:
+        await expire(control, 1)
         await eventually_async(lambda: all(is_stopped(pid) for pid in pids), BOUND_S)
         assert (await control.status()).status.state == "paused"
         beat = int(held_run.note("beat"))
-        reply = await control.renew(fence=7, counter=1, deadline_boottime_ns=later(60))
-        assert (reply.error, reply.status.state, reply.status.counter) == (None, "running", 1)
+        reply = await control.renew(fence=7, counter=2, deadline_boottime_ns=later(60))
+        assert (reply.error, reply.status.state, reply.status.counter) == (None, "running", 2)
         await eventually_async(lambda: int(held_run.note("beat")) > beat, BOUND_S, "it goes on counting")
         assert [int(held_run.note(name)) for name in NAMES] == pids
         await control.kill()
     outcome = held_run.outcome()
     assert 0 < outcome.paused_s < BOUND_S
-    assert outcome.counter == 1
+    assert outcome.counter == 2
     assert gone(*pids)
 
 
 async def test_a_stale_fence_kills_the_paused_tree(held_run: Run) -> None:
-    held_run.start(held_run.shell(FAMILY), lease_s=1)
+    held_run.start(held_run.shell(FAMILY))
     pids = family(held_run)
     async with held_run.control() as control:
+        await expire(control, 1)
         await eventually_async(lambda: all(is_stopped(pid) for pid in pids), BOUND_S)
         assert (await control.stale(fence=7)).error is None
     outcome = held_run.outcome()
@@ -140,80 +148,69 @@ async def test_a_renewal_that_does_not_fit_moves_nothing(run: Run) -> None:
 
 
 async def test_a_renewal_that_does_not_fit_does_not_resume(run: Run) -> None:
-    run.start(run.shell(FAMILY), lease_s=1)
+    run.start(run.shell(FAMILY))
     pids = family(run)
     async with run.control() as control:
+        await expire(control, 1)
         await eventually_async(lambda: all(is_stopped(pid) for pid in pids), BOUND_S)
-        for fence, counter, deadline in [(6, 1, later(60)), (7, 0, later(60)), (7, 1, later(-1))]:
+        for fence, counter, deadline in [(6, 2, later(60)), (7, 1, later(60)), (7, 2, later(-1))]:
             assert (await control.renew(fence, counter, deadline)).status.state == "paused"
         assert all(is_stopped(pid) for pid in pids)
-        assert (await control.renew(7, 1, later(60))).error == "old_counter"
-        assert (await control.renew(7, 2, later(60))).status.state == "running"
+        assert (await control.renew(7, 2, later(60))).error == "old_counter"
+        assert (await control.renew(7, 3, later(60))).status.state == "running"
 
 
 async def test_pause_and_resume_are_told_and_may_come_again(held_run: Run) -> None:
-    held_run.start(held_run.shell(FAMILY), lease_s=0.7)
+    held_run.start(held_run.shell(FAMILY))
     pids = family(held_run)
     async with held_run.control() as control:
-        for counter in (1, 2):
-            await eventually_async(lambda: all(is_stopped(pid) for pid in pids), BOUND_S)
-            await control.renew(7, counter, later(0.4))
-            await next_push(control, "resumed")
+        for counter in (1, 3):
+            await expire(control, counter)
             await next_push(control, "paused")
+            assert all(is_stopped(pid) for pid in pids)
+            await control.renew(7, counter + 1, later(60))
+            await next_push(control, "resumed")
+            await eventually_async(lambda: not any(is_stopped(pid) for pid in pids), BOUND_S)
         await control.kill()
     assert held_run.outcome().paused_s > 0
 
 
+async def drained_past_the_deadline(run: Run, control: RunnerControl) -> None:
+    """The first step has ended; a daemon that it left holds its pipe, so that the drain lasts past the deadline."""
+    async with asyncio.timeout(BOUND_S):
+        while (await control.status()).status.pid is not None:
+            pass
+    await expire(control, 1)
+    await next_push(control, "paused")
+    await next_push(control, "step")
+
+
+def two_steps(run: Run) -> None:
+    run.start(
+        run.shell("setsid sleep 600 & echo $$ > $DIR/first"),
+        run.shell("touch $DIR/checked", kind="check"),
+        drain_s=4,
+    )
+    run.wait_note("first")
+
+
 async def test_no_further_step_starts_past_the_deadline_until_a_renewal(run: Run) -> None:
-    run.start(
-        run.shell("while [ ! -e $DIR/go ]; do sleep 0.02; done"),
-        run.shell("touch $DIR/checked", kind="check"),
-        lease_s=1,
-        drain_s=3,
-    )
-    leader = None
+    two_steps(run)
     async with run.control() as control:
-        leader = (await control.status()).status.pid
-        assert leader is not None
-        # The program ends before the deadline, and holds its pipe beyond it.
-        await eventually_async(lambda: is_stopped(leader), BOUND_S)
-        (run.files / "go").touch()
-        assert not (run.files / "checked").exists()
-        await control.renew(7, 1, later(0.3))
-        await next_push(control, "step")
-        await run.outcome_async()
-    assert (run.files / "checked").exists()
-
-
-async def test_between_steps_the_runner_waits_for_a_renewal(run: Run) -> None:
-    # A daemon that the first step leaves behind keeps its pipe open, so that the drain lasts past the deadline.
-    run.start(
-        run.shell("setsid sleep 60 & true"),
-        run.shell("touch $DIR/checked", kind="check"),
-        lease_s=1,
-        drain_s=2,
-    )
-    async with run.control() as control:
-        await next_push(control, "paused")
-        await next_push(control, "step")
+        await drained_past_the_deadline(run, control)
         assert (await control.status()).status.state == "paused"
         assert not (run.files / "checked").exists()
         assert run.state().found is Found.RUNNING
-        await control.renew(7, 1, later(60))
+        await control.renew(7, 2, later(60))
         await run.outcome_async()
     assert (run.files / "checked").exists()
     assert [step.exit_code for step in run.outcome().steps] == [0, 0]
 
 
 async def test_a_stale_fence_between_steps_ends_the_run(run: Run) -> None:
-    run.start(
-        run.shell("setsid sleep 60 & true"),
-        run.shell("touch $DIR/checked", kind="check"),
-        lease_s=1,
-        drain_s=2,
-    )
+    two_steps(run)
     async with run.control() as control:
-        await next_push(control, "paused")
+        await drained_past_the_deadline(run, control)
         await control.stale(7)
     outcome = await run.outcome_async()
     assert outcome.killed_stale
@@ -222,7 +219,7 @@ async def test_a_stale_fence_between_steps_ends_the_run(run: Run) -> None:
 
 def test_the_deadline_holds_when_the_daemon_is_dead(run: Run) -> None:
     """A daemon that starts the runner, connects, and is killed with -9."""
-    run.prepare(run.shell(FAMILY), lease_s=3)
+    run.prepare(run.shell(FAMILY), lease_s=6)
     daemon = subprocess.Popen(
         [
             sys.executable,
@@ -243,14 +240,13 @@ def test_the_deadline_holds_when_the_daemon_is_dead(run: Run) -> None:
         if daemon.stdout:
             daemon.stdout.close()
     pids = family(run)
-    assert not any(is_stopped(pid) for pid in pids)
     eventually(lambda: all(is_stopped(pid) for pid in pids), BOUND_S, "paused without a daemon")
     assert run.state().found is Found.RUNNING
 
 
 async def test_a_stopped_subscriber_does_not_hold_up_the_runner(run: Run) -> None:
     """A daemon that is stopped with its connection full must not cost the tree its pause."""
-    run.start(run.python(CHATTER), lease_s=2, sample_s=0.02)
+    run.start(run.python(CHATTER), lease_s=6, sample_s=0.02)
     reader, writer = await asyncio.open_unix_connection(str(run.folder / "control"), limit=1 << 16)
     writer.write(b'{"op":"subscribe","id":1}\n')
     await writer.drain()
@@ -287,13 +283,13 @@ def test_a_signal_of_somebodys_terminal_does_not_end_the_runner(run: Run, number
 
 
 def test_a_runner_that_was_stopped_past_the_deadline_pauses_as_soon_as_it_goes_on(run: Run) -> None:
-    run.start(run.shell(FAMILY), lease_s=1.5)
+    launch = run.start(run.shell(FAMILY), lease_s=4)
     pids = family(run)
     runner = run.runner_pid()
     assert runner is not None
     os.kill(runner, signal.SIGSTOP)
-    deadline = CLOCK.boot_ns() + 2 * NS
-    eventually(lambda: CLOCK.boot_ns() > deadline, BOUND_S, "the deadline is past")
+    past = launch.deadline_boottime_ns + NS // 5
+    eventually(lambda: CLOCK.boot_ns() > past, BOUND_S, "the deadline is past")
     assert not any(is_stopped(pid) for pid in pids)
     os.kill(runner, signal.SIGCONT)
     eventually(lambda: all(is_stopped(pid) for pid in pids), BOUND_S, "paused after all")

@@ -159,22 +159,22 @@ async def test_a_kill_is_immediate_and_answered_when_the_tree_is_gone(held_run: 
 
 
 async def test_a_cancel_during_a_pause_waits_in_the_program_and_is_seen_on_resuming(held_run: Run) -> None:
-    held_run.start(
-        held_run.shell("trap 'exit 43' INT; echo $$ > $DIR/pid; while :; do sleep 0.02; done"), lease_s=1
-    )
+    held_run.start(held_run.shell("trap 'exit 43' INT; echo $$ > $DIR/pid; while :; do sleep 0.02; done"))
     await held_run.wait_note_async("pid")
     async with held_run.control() as control:
+        await control.renew(7, 1, CLOCK.boot_ns())
         await next_push(control, "paused")
         assert (await control.cancel(grace_s=60)).status.state == "paused"
-        await control.renew(7, 1, CLOCK.boot_ns() + 10**11)
+        await control.renew(7, 2, CLOCK.boot_ns() + 10**11)
         outcome = await held_run.outcome_async()
     assert (outcome.canceled, outcome.ended_by, outcome.steps[0].exit_code) == (True, "SIGINT", 43)
 
 
 async def test_a_cancel_during_a_pause_still_ends_with_sigkill(held_run: Run) -> None:
-    held_run.start(held_run.shell("echo $$ > $DIR/pid; while :; do sleep 0.02; done"), lease_s=1)
+    held_run.start(held_run.shell("echo $$ > $DIR/pid; while :; do sleep 0.02; done"))
     await held_run.wait_note_async("pid")
     async with held_run.control() as control:
+        await control.renew(7, 1, CLOCK.boot_ns())
         await next_push(control, "paused")
         await control.cancel(grace_s=0.3)
         outcome = await held_run.outcome_async()
@@ -222,20 +222,19 @@ def test_a_checks_own_time_limit_is_its_own(run: Run) -> None:
 
 
 async def test_time_limits_stand_still_during_a_pause(run: Run) -> None:
-    run.start(
-        run.shell("echo $$ > $DIR/pid; while [ ! -e $DIR/go ]; do sleep 0.02; done"), timeout_s=2.5, lease_s=1
-    )
+    run.start(run.shell("echo $$ > $DIR/pid; while [ ! -e $DIR/go ]; do sleep 0.02; done"), timeout_s=4)
     await run.wait_note_async("pid")
     async with run.control() as control:
+        await control.renew(7, 1, CLOCK.boot_ns())
         await next_push(control, "paused")
-        past = CLOCK.awake_ns() + 3_000_000_000
+        past = CLOCK.awake_ns() + 4_500_000_000
         await eventually_async(lambda: CLOCK.awake_ns() > past, BOUND_S)
         (run.files / "go").touch()
-        await control.renew(7, 1, CLOCK.boot_ns() + 10**11)
+        await control.renew(7, 2, CLOCK.boot_ns() + 10**11)
         outcome = await run.outcome_async()
     assert not outcome.timed_out
     assert outcome.steps[0].exit_code == 0
-    assert outcome.paused_s >= 2.9
+    assert outcome.paused_s >= 4.4
 
 
 def test_a_sigterm_to_the_runner_ends_the_run_in_an_orderly_way(run: Run) -> None:
@@ -334,7 +333,7 @@ def test_a_run_that_proved_its_own_end_needs_no_sweep(run: Run) -> None:
 def test_a_frozen_tree_whose_runner_died_is_swept(held_run: Run) -> None:
     held_run.start(
         held_run.shell("setsid sh -c 'echo $$ > $DIR/tool; sleep 60; true' & echo $$ > $DIR/pid; sleep 60"),
-        lease_s=1,
+        lease_s=4,
     )
     pids = [int(held_run.wait_note(name)) for name in ("pid", "tool")]
     runner = held_run.runner_pid()

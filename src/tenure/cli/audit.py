@@ -135,9 +135,8 @@ def opened(cli: Invocation, database: Path | None) -> Generator[Any]:
         finally:
             connection.close()
     except STORAGE_ERRORS as error:
-        if isinstance(error, OSError):  # of whatever the caller writes to, not of the record
-            raise
-        refused = storage_error(error)
+        # An error of the system is of whatever the caller writes to, not of the record.
+        refused = error if isinstance(error, OSError) else storage_error(error)
         raise refused from error
 
 

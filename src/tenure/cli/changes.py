@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tenure.cli.lookup import Located
-    from tenure.node.worktree import Worktree
+    from tenure.wire.api import AttemptBody, TaskBody
 
 AttemptArgument = Annotated[
     str, typer.Argument(metavar="TASK", help="The task (its newest attempt), or one attempt of it (TASK/2).")
@@ -26,10 +26,11 @@ app = family()
 
 
 class LocalTree(NamedTuple):
-    """Where an Attempt's worktree is or was: the tree may have been removed, its commits stay in the cache."""
+    """What a node's store in this data folder has of an Attempt: its commits in the cache, and its worktree unless that
+    was removed."""
 
-    node: str
-    worktree: Worktree
+    cache: Path
+    path: Path
     is_there: bool
 
 
@@ -93,8 +94,8 @@ async def fetch(
     sha = fetched_sha(located, uncommitted=uncommitted)
     tree = local_tree_or_refuse(cli, located)
     user = UserRepository(absolute(repo), Git(cli.env))
-    await user.resolve(tree.worktree.base_sha)
-    result = await user.fetch_result(str(tree.worktree.cache), sha, tree.worktree.branch)
+    await user.resolve(located.task.base_sha or "")
+    result = await user.fetch_result(str(tree.cache), sha, located.branch)
     cli.out.data(
         {"attempt_id": located.name, "branch": result.branch, "sha": result.sha, "change": result.change}
     )
@@ -103,7 +104,7 @@ async def fetch(
         cli.out.note(f"{result.change}, at {result.sha[:12]}; `git merge {result.branch}` takes it over")
 
 
-def fetched_sha(located: Located, *, uncommitted: bool) -> str:
+def fetched_sha(located: Found, *, uncommitted: bool) -> str:
     """The commit to fetch.
 
     Raises:
@@ -128,13 +129,13 @@ async def worktree(cli: Invocation, task: AttemptArgument) -> None:
     """
     located = await located_attempt(cli, task)
     tree = local_tree_or_refuse(cli, located)
-    path = tree.worktree.path
+    path = tree.path
     cli.out.data(
         {
             "attempt_id": located.name,
             "path": str(path),
             "exists": tree.is_there,
-            "branch": tree.worktree.branch,
+            "branch": located.branch,
         }
     )
     if not tree.is_there:
@@ -143,7 +144,7 @@ async def worktree(cli: Invocation, task: AttemptArgument) -> None:
         cli.out.say(str(path))
 
 
-def refuse_removed(located: Located, path: Path) -> None:
+def refuse_removed(located: Found, path: Path) -> None:
     """Says that a worktree is not there any more.
 
     Raises:
@@ -200,28 +201,66 @@ async def gc(
     cli.out.note(f"{megabytes(freed)} {'could be given back' if dry_run else 'given back'}")
 
 
-async def located_attempt(cli: Invocation, task: str) -> Located:
+class Found(NamedTuple):
+    """An Attempt, and its Task."""
+
+    attempt: Located
+    task: TaskBody
+
+    @property
+    def name(self) -> str:
+        return self.attempt.name
+
+    @property
+    def body(self) -> AttemptBody:
+        return self.attempt.body
+
+    @property
+    def branch(self) -> str:
+        return f"tenure/{self.name}"
+
+
+async def located_attempt(cli: Invocation, task: str) -> Found:
     from tenure.cli.lookup import attempt_of, connected
 
     async with connected(cli) as hub:
-        return await attempt_of(hub, task)
+        located = await attempt_of(hub, task)
+        return Found(located, await hub.task(located.task_id))
 
 
-def local_tree(home: Path, attempt: str) -> LocalTree | None:
-    """The Attempt's worktree in a node's store of this data folder; None where no node here began one."""
+def local_tree(home: Path, found: Found) -> LocalTree | None:
+    """What a node's store here has of the Attempt; None where none began a worktree of it.
+
+    The record of a worktree goes with it, the pins in the cache of its repository stay.
+    """
     from tenure.cli.data_files import NODES, node_names
     from tenure.core.ids import AttemptId
-    from tenure.node.worktree import WorktreeStore
+    from tenure.node.repository_cache import repository_source
+    from tenure.node.worktree import WorktreeStore, pin_name
 
+    if found.task.repository is None:
+        return None
+    attempt = AttemptId(found.name)
     for node in node_names(home):
         store = WorktreeStore(home / NODES / node)
-        record = store.read(AttemptId(attempt))
-        if record is not None:
-            return LocalTree(node, store.worktree(record), store.is_there(AttemptId(attempt)))
+        cache = store.cache(repository_source(found.task.repository).digest)
+        if store.read(attempt) is not None or is_pinned(cache, pin_name(attempt, "base")):
+            return LocalTree(cache, store.tree(attempt), store.is_there(attempt))
     return None
 
 
-def local_tree_or_refuse(cli: Invocation, located: Located) -> LocalTree:
+def is_pinned(cache: Path, ref: str) -> bool:
+    """Has this bare repository such a ref? Looked up in its files, packed or not."""
+    if (cache / ref).is_file():
+        return True
+    try:
+        packed = (cache / "packed-refs").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    return any(line.endswith(f" {ref}") for line in packed.splitlines())
+
+
+def local_tree_or_refuse(cli: Invocation, found: Found) -> LocalTree:
     """As `local_tree`.
 
     Raises:
@@ -229,24 +268,30 @@ def local_tree_or_refuse(cli: Invocation, located: Located) -> LocalTree:
     """
     from tenure.errors import NotFoundError
 
-    tree = local_tree(cli.home, located.name)
+    tree = local_tree(cli.home, found)
     if tree is None:
-        where = f"it ran on {located.body.recipient}" if located.body.recipient else "it has not been started"
         raise NotFoundError(
-            f"no node of {cli.home} has a worktree of {located.name}: {where}. `tenure diff {located.name} | git apply`"
-            " takes over its changes from here",
-            attempt=located.name,
+            f"no node of {cli.home} has anything of {found.name}: {why_not_here(found)}", attempt=found.name
         )
     return tree
 
 
-async def whole_patch(cli: Invocation, located: Located) -> str | None:
+def why_not_here(found: Found) -> str:
+    """Why nothing of an Attempt is on this machine, and what can be done from here."""
+    if found.task.repository is None:
+        return "its task has no repository"
+    if found.body.recipient is None:
+        return "it has not been handed to anybody"
+    return f"it ran on {found.body.recipient}; `tenure diff {found.name} | git apply` takes over its changes from here"
+
+
+async def whole_patch(cli: Invocation, located: Found) -> str | None:
     """The whole difference from the store of the node; None where it is not here or has not been pinned."""
     from tenure.cli.evidence_text import worktree_of
     from tenure.errors import TenureError
     from tenure.runtime.git import CACHE_OVERRIDES, Git
 
-    tree = local_tree(cli.home, located.name)
+    tree = local_tree(cli.home, located)
     end = worktree_of(located.body).get("wip_sha") or located.body.head_sha
     if tree is None or not isinstance(end, str):
         return None
@@ -256,13 +301,13 @@ async def whole_patch(cli: Invocation, located: Located) -> str | None:
         "--no-textconv",
         "--full-index",
         "--binary",
-        tree.worktree.base_sha,
+        located.task.base_sha or "",
         end,
         "--",
     )
     try:
         made = await Git(cli.env, CACHE_OVERRIDES).must(
-            "write the patch", tree.worktree.cache, *words, output_bytes=1 << 30
+            "write the patch", tree.cache, *words, output_bytes=1 << 30
         )
     except TenureError:
         return None

@@ -114,7 +114,11 @@ class Link:
             TenureError: what the hub answered.
         """
         response = await self.send(ask)
-        return decode(kind, response.content, ANSWER_BYTES)
+        try:
+            return decode(kind, response.content, ANSWER_BYTES)
+        except er.InvalidError as problem:
+            # It was heard and done, perhaps; only what it says cannot be read.
+            raise self._lost(ask, f"its answer cannot be read: {problem}") from problem
 
     async def send(self, ask: Ask) -> httpx.Response:
         """Send, and give the successful answer back unread; repeats and raises as `ask` does.
@@ -149,7 +153,11 @@ class Link:
 
     async def _send_once(self, ask: Ask) -> httpx.Response:
         try:
-            response = await self._http.send(self._request(ask, self._timeout_s + ask.wait_s))
+            # Each read has its own bound; together they have this one, whoever trickles.
+            async with asyncio.timeout(self._timeout_s + ask.wait_s + CONNECT_TIMEOUT_S):
+                response = await self._http.send(self._request(ask, self._timeout_s + ask.wait_s))
+        except TimeoutError as problem:
+            raise self._lost(ask, "no whole answer in time") from problem
         except NEVER_LEFT as problem:
             raise er.UnavailableError(
                 f"the hub at {self.base_url} was not reached ({_told(problem)}); nothing happened. "
@@ -162,7 +170,8 @@ class Link:
         if error is not None:
             raise error
         if not response.is_success:
-            raise self._lost(ask, f"something before the hub answered {response.status_code}")
+            said = f"{response.status_code} {response.reason_phrase}".strip()
+            raise self._lost(ask, f"{response.url} answered {said}; that is no answer of a Tenure hub")
         return response
 
     def _lost(self, ask: Ask, told: str) -> er.TenureError:
@@ -209,18 +218,15 @@ class Link:
 
 
 def error_of(response: httpx.Response) -> er.TenureError | None:
-    """The error that the hub answered with; None for a success, and for what is no answer of a hub although it is
-    a server's fault (a proxy's 502)."""
+    """The error that the hub answered with; None for a success, and for what is no answer of a hub (a proxy's 502 or
+    408): what became of the request cannot be told from it."""
     if response.is_success:
         return None
     if response.headers.get("content-type", "").startswith(PROBLEM_TYPE):
         with contextlib.suppress(er.InvalidError):
             problem = decode(Problem, response.content, ANSWER_BYTES)
             return er.all_errors().get(problem.code, er.TenureError)(problem.detail, **problem.facts)
-    if response.is_server_error:
-        return None
-    said = f"{response.status_code} {response.reason_phrase}".strip()
-    return er.InvalidError(f"{response.url} answered {said}; that is no answer of a Tenure hub")
+    return None
 
 
 def _trusted(verify: bool | str) -> bool | ssl.SSLContext:

@@ -46,8 +46,10 @@ class Api:
             NotFoundError: it continues a Task that is not there.
             ConflictError: it continues a Task that has not ended.
         """
-        done = await self._submissions.submit(who, key, asked)
-        return await self.queries.submitted(done.task_id, replayed=done.replayed)
+        task_id = TaskId(self._hub.ids.new_id("t"))
+        with self._hub.fresh.watch(task_id):
+            done = await self._submissions.submit(who, key, asked, task_id)
+            return await self.queries.submitted(done.task_id, replayed=done.replayed)
 
     async def submit_batch(self, who: Principal, asked: api.BatchRequest) -> api.BatchReply:
         """Record up to 500 Tasks, each under its own key and with its own result.

@@ -196,10 +196,17 @@ class Legs:
         node_id = self._hub.speaker(who, incarnation)
         if not commands:
             return ws.ItemsReply(items=())
-        replies = [accepted(reply) for reply in await self._hub.ledger.execute_many(commands)]
-        if any(reply.answer == SUPERSEDED for reply in replies):
+        replies = await self._hub.ledger.execute_many(commands)
+        if all(isinstance(reply, cm.Refusal) for reply in replies):
+            accepted(replies[0])
+        # One that ran into a bug has its own answer: it must not cost the others their leases.
+        answers = [
+            cm.LegAnswer(proof.delivery_id, reply.code) if isinstance(reply, cm.Refusal) else reply
+            for proof, reply in zip((one.proof for one in commands), replies, strict=True)
+        ]
+        if any(answer.answer == SUPERSEDED for answer in answers):
             await self._refuse_superseded(node_id, incarnation)
-        return ws.ItemsReply(items=tuple(_item(reply) for reply in replies))
+        return ws.ItemsReply(items=tuple(_item(answer) for answer in answers))
 
     async def _refuse_superseded(self, node_id: NodeId, incarnation: str) -> None:
         """Was the sender superseded while its request was under way? If not, the items named another node's

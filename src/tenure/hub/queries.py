@@ -59,9 +59,20 @@ class Queries:
 
     async def submitted(self, task_id: TaskId, *, replayed: bool) -> api.TaskBody:
         """A Task that has just been submitted, explained with recipients as they were a moment ago."""
+        fleet = await self._fleet(FLEET_MS)
+        fresh = self._hub.fresh.find(task_id)
+        if fresh is not None:
+            task, attempt = fresh
+            facts = WhyFacts(
+                task=task,
+                attempt=attempt,
+                recipients=fleet.by_route.get(task.spec.route, ()),
+                nodes=fleet.nodes,
+                online=fleet.online,
+            )
+            return views.task_body(task, why(facts, self._hub.clock.wall_ms()), replayed=replayed)
         task = await self._find_task(task_id)
-        (reason,) = await self.reasons([task], await self._fleet(FLEET_MS))
-        return views.task_body(task, reason, replayed=replayed)
+        return views.task_body(task, (await self.reasons([task], fleet))[0], replayed=replayed)
 
     async def why(self, task_id: str) -> api.Reason:
         """Why a Task is where it is.

@@ -28,6 +28,7 @@ from tenure.core.ids import DeliveryId, IncarnationId, NodeId
 from tenure.hub.access import Access, Principal, superseded
 from tenure.hub.alarm import Alarm
 from tenure.hub.feed import Feed
+from tenure.hub.fresh import Fresh
 from tenure.hub.loops.clock import ClockLoop
 from tenure.hub.loops.due import DueLoop
 from tenure.hub.loops.ready import ReadyLoop
@@ -67,6 +68,7 @@ class Hub:
         self.presence = Presence(clock)
         self.feed = Feed(ledger)
         self.record = Record(ledger)
+        self.fresh = Fresh()
         self.stopping = asyncio.Event()
         age = Alarm(clock)
         self.room = WaitingRoom(age)
@@ -87,7 +89,7 @@ class Hub:
         """
         forget = self.ledger.subscribe(self.heard)
         try:
-            await self.ledger.execute(StartHub(self.identity.incarnation, self.identity.version))
+            accepted(await self.ledger.execute(StartHub(self.identity.incarnation, self.identity.version)))
             runs = (self._due.run, self._release.run, self._ready.run, self._clock_loop.run)
             self._loops = [asyncio.ensure_future(run()) for run in runs]
             yield
@@ -107,6 +109,7 @@ class Hub:
     def heard(self, committed: Committed) -> None:
         """What a commit means for everybody who waits or remembers."""
         self.record.heard(committed)
+        self.fresh.heard(committed)
         self.access.heard(committed)
         self.room.heard(committed)
         self._due.heard(committed)
@@ -163,10 +166,10 @@ class Hub:
             raise er.ForbiddenError(
                 f"only a node may say this; the token of {who.name} has the role {who.role}."
             )
-        self.presence.heard(who.node_id)
         if who.incarnation != incarnation:
             error = superseded(who.incarnation)
             raise error
+        self.presence.heard(who.node_id)
         return who.node_id
 
     def lease_token(self, delivery_id: DeliveryId) -> str:

@@ -32,17 +32,18 @@ class Submissions:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
-    async def submit(self, who: Principal, key: str, asked: TaskRequest) -> Submitted:
-        """Record one Task.
+    async def submit(self, who: Principal, key: str, asked: TaskRequest, task_id: TaskId) -> Submitted:
+        """Record one Task, under this id unless the key has recorded it before.
 
         Raises:
             DependencyError: it names itself, or a key that the caller has not used.
             TenureError: it is refused, or the ledger cannot commit.
         """
-        (result,) = await self._record(who, [(key, asked)])
-        if isinstance(result, er.TenureError):
-            raise result
-        return result
+        refusal = batch_order([(key, asked.after)]).refused.get(0) if asked.after else None
+        if refusal is not None:
+            raise error_of(refusal)
+        keys = await self._keys_elsewhere(who, [(key, asked)]) if asked.after else {}
+        return await self._hub.execute(Submit(task_id, task_spec(asked, keys), who.name, key))
 
     async def submit_batch(self, who: Principal, asked: BatchRequest) -> BatchReply:
         """Record every item that can be; each gets a result of its own, in the order given.

@@ -23,7 +23,7 @@ from tenure.core.delivery import Now, Terms
 from tenure.core.recipient import Recipient
 from tenure.core.task import Task
 from tenure.core.world import World
-from tenure.errors import TenureError
+from tenure.errors import FaultError, TenureError
 from tenure.ledger.chain import GENESIS, Commit, commit_hash, event_hash
 from tenure.ledger.needs import foresee
 from tenure.ledger.port import Committed, Recorded
@@ -85,7 +85,7 @@ def decide_all(world: World, judge: Judge, commands: Sequence[Command], now: Now
 
 def bug(command: Command, error: Exception) -> TenureError:
     """What the sender of a command hears that ran into a bug."""
-    return TenureError(
+    return FaultError(
         f"{type(command).__name__} ran into a bug of the hub ({type(error).__name__}: {error}); nothing of it "
         "was recorded. The hub's log has the details.",
         command=type(command).__name__,

@@ -214,7 +214,13 @@ class GroupCommit:
     def _tell(self, ran: Ran) -> None:
         if not self._listeners:
             return
-        for committed in ran.committed():
+        try:
+            commits = ran.committed()
+        except Exception:
+            # It is committed: whoever waits for the reply gets it, whatever becomes of those who only listen.
+            log.exception("a commit could not be told to its subscribers")
+            return
+        for committed in commits:
             for listener in tuple(self._listeners):
                 try:
                     listener(committed)

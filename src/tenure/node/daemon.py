@@ -173,9 +173,10 @@ class NodeDaemon:
 
 
 def first_of(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error that ended it all: one of ours if there is one."""
+    """The error that ended it all: that another start took over, else one of ours, if there is one."""
     flat = list(flattened(errors))
-    return next((one for one in flat if isinstance(one, TenureError)), flat[0])
+    ours = [one for one in flat if isinstance(one, TenureError)]
+    return next((one for one in ours if isinstance(one, SupersededError)), ours[0] if ours else flat[0])
 
 
 def flattened(errors: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

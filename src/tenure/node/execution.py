@@ -155,8 +155,10 @@ class Executions:
         self._tools.holdings.enter(holding, Phase.STARTING)
         try:
             launch = await self._prepared(holding)
+            # Outside: a lease that the hub does not renew must not keep one of the few places for starts. The runner
+            # itself starts nothing past its deadline.
+            await self._tools.leasing.lease_is_open(holding)
             async with self._starts:
-                await self._tools.leasing.lease_is_open(holding)
                 refuse_interrupted(holding)
                 await self._tools.runners.write_launch(
                     holding.run_dir, replace(launch, deadline_boottime_ns=holding.deadline_ns)

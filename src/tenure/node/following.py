@@ -80,11 +80,12 @@ class Follower:
                     return state
                 await backoff.pause()
                 continue
-            backoff.reset()
             await self._talk(holding, line)
             state = await self._tools.runners.probe(holding.run_dir)
             if state.found is not Found.RUNNING:
                 return state
+            # It runs and does not talk to us (a version that is not understood, say): never in a hot loop.
+            await backoff.pause()
 
     async def _talk(self, holding: Holding, line: RunnerLine) -> None:
         """Until the connection ends or the runner says that it has recorded the outcome."""

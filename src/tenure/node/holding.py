@@ -65,6 +65,7 @@ class Holding:
         self.is_renewing = False
         self.is_reporting = False
         self.is_urgent = False
+        self.reporting_since_ns: int | None = None
         self.may_have_spawned = False
         self.is_unsaved = False
         self.progress = Progress()
@@ -99,6 +100,7 @@ class Holding:
     def lose(self) -> None:
         """The hub says that ownership has moved on."""
         self.is_lost = True
+        self.is_urgent = False  # nobody renews it any more, and a report waits while it wants to be renewed
         self.changed.give()
 
     def ask_cancel(self, grace_s: float) -> None:
@@ -148,6 +150,8 @@ class Holdings:
 
     def want_renewal(self, holding: Holding) -> None:
         """Renews this one now, and not with the next round."""
+        if holding.is_lost:
+            return
         holding.is_urgent = True
         self.grown.give()
 

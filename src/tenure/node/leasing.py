@@ -223,8 +223,19 @@ class Leasing:
     def _may_be_renewed(self) -> Iterator[Holding]:
         """A stale one is not: the hub has said its word, and would keep each further renewal as evidence of a stray."""
         for one in self._holdings:
-            if one.phase in RENEWED and not one.is_reporting and not one.is_lost:
+            is_free = one.phase in RENEWED and not one.is_reporting and not one.is_lost
+            if is_free and (one.is_urgent or not self._is_about_to_report(one)):
                 yield one
+
+    def _is_about_to_report(self, holding: Holding) -> bool:
+        """One that has just begun to report is most likely answered before its lease needs us; and if only that answer was
+        lost, its renewal would be kept as that of a stale owner."""
+        if holding.phase is not Phase.REPORTING:
+            return False
+        now_ns = self._clock.boot_ns()
+        if holding.reporting_since_ns is None:
+            holding.reporting_since_ns = now_ns
+        return now_ns - holding.reporting_since_ns < int(self.pace.renew_every_s * NS / 2)
 
     def _is_overdue(self) -> bool:
         late_ns = int(self.pace.renew_every_s * NS / 2)

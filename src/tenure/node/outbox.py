@@ -68,10 +68,8 @@ class Outbox:
                 await self._holdings.reports.wait(REFUSED_S if self._not_before_ns else None)
                 continue
             try:
-                await self._send(batch_of(waiting))
+                await self._send_or_split(batch_of(waiting))
                 self._backoff.reset()
-            except InvalidError as error:
-                await self._send_apart(batch_of(waiting), error)
             except TenureError as error:
                 if is_final(error):
                     raise
@@ -86,6 +84,12 @@ class Outbox:
             for one in self._holdings.in_phase(Phase.REPORTING)
             if not one.is_renewing and not one.is_urgent and self._not_before_ns.get(one, 0) <= now_ns
         ]
+
+    async def _send_or_split(self, batch: Sequence[Holding]) -> None:
+        try:
+            await self._send(batch)
+        except InvalidError as error:
+            await self._send_apart(batch, error)
 
     async def _send(self, batch: Sequence[Holding]) -> None:
         for one in batch:

@@ -81,10 +81,11 @@ class Readoption:
         else:
             async with self._looks:
                 state = await self._runners.probe(holding.run_dir)
+            # A runner that an earlier daemon started may still be on its way: only the folder itself can prove that not.
+            holding.may_have_spawned = True
             if state.found is Found.NEVER_STARTED:
                 state = None
             else:
-                holding.may_have_spawned = True
                 holding.phase = Phase.RUNNING if state.found is Found.RUNNING else Phase.ENDING
         self._holdings.add(holding)
         return holding, state

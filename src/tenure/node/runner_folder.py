@@ -30,7 +30,7 @@ from msgspec import Struct
 
 from tenure.core.clock import Clock
 from tenure.node.runner_messages import Launch, Outcome, Started, StepOutcome
-from tenure.runtime.data_folder import write_atomically
+from tenure.runtime.data_folder import sync_folder, write_atomically
 
 LAUNCH, STARTED, OUTCOME, LOCK, CONTROL = "launch.json", "started_by", "outcome.json", "lock", "control"
 _FOLDER_MODE = 0o700
@@ -65,6 +65,8 @@ def write_launch(run_dir: Path, launch: Launch) -> None:
     """
     run_dir.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
     run_dir.chmod(_FOLDER_MODE)
+    # Else a power cut could take the whole folder, and its absence would read as proof that nothing was started.
+    sync_folder(run_dir.parent)
     write_atomically(run_dir / LAUNCH, msgspec.json.encode(launch))
 
 

@@ -9,9 +9,10 @@ import asyncio
 from typing import final
 
 from tenure.core import events as ev
-from tenure.core.commands import Command, ReleaseDependent
+from tenure.core.commands import Command, Refusal, ReleaseDependent
 from tenure.core.ids import TaskId
 from tenure.core.limits import BATCH
+from tenure.errors import UnavailableError
 from tenure.hub.loops.endurance import run_enduring
 from tenure.ledger.port import Committed, Ledger
 
@@ -61,4 +62,7 @@ class ReleaseLoop:
             commands: list[Command] = [
                 ReleaseDependent(dependent, ended) for dependent, ended in pairs[first : first + BATCH]
             ]
-            await self._ledger.execute_many(commands)
+            replies = await self._ledger.execute_many(commands)
+            refused = next((reply for reply in replies if isinstance(reply, Refusal)), None)
+            if refused is not None:
+                raise UnavailableError(f"not every dependent could be told: {refused.message}")

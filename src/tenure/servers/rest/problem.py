@@ -31,7 +31,7 @@ def exception_handlers(ids: IdSource) -> dict[int | type[Exception], Any]:
     """What the application answers to whatever is raised in it."""
 
     def known(request: Request[Any, Any, Any], error: er.TenureError) -> Response[bytes]:
-        if er.http_status(error) == SERVER_FAULT:
+        if er.http_status(error) == SERVER_FAULT and not isinstance(error, er.FaultError):
             return unknown(request, error)
         return problem_response(problem_of(error))
 
@@ -46,14 +46,14 @@ def exception_handlers(ids: IdSource) -> dict[int | type[Exception], Any]:
         log.error(
             "request failed", incident=incident, method=request.method, path=request.url.path, exc_info=error
         )
-        return problem_response(problem_of(fault(incident)))
+        return problem_response(problem_of(fault(incident), SERVER_FAULT))
 
     return {er.TenureError: known, HTTPException: from_framework, Exception: unknown}
 
 
 def fault(incident: str) -> er.TenureError:
     """What is told of a bug or of an error that nobody foresaw."""
-    return er.TenureError(
+    return er.OutcomeUnknownError(
         f"the hub failed at this request; its log has more under {incident}. It cannot be told whether anything "
         "was recorded: look before you send it again, or repeat it under its own key.",
         incident=incident,

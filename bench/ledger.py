@@ -31,7 +31,7 @@ from tenure.ledger.sqlite_engine import open_writer
 BATCHES, SIZE, ROUNDS = 40, 100, 5
 LIVES = BATCHES * SIZE
 FEW, MANY = 1_000, 100_000
-CLAIMS, UNITS = 40, 10
+CLAIMS, UNITS = 60, 10
 CROWD = 1_000
 
 
@@ -140,7 +140,7 @@ def _compared(name: str, few: list[float], many: list[float]) -> dict[str, Any]:
         "units": UNITS,
         f"ms_with_{FEW}": round(statistics.median(few) * 1000, 3),
         f"ms_with_{MANY}": round(statistics.median(many) * 1000, 3),
-        "ratio": round(statistics.median(other / one for one, other in zip(few, many, strict=True)), 3),
+        "ratio": round(statistics.median(many) / statistics.median(few), 3),
         "target": "<= 1.3",
     }
 

@@ -1,5 +1,6 @@
 """`up`, `run`, `down` and what works on a real run, with real processes in one data folder."""
 
+import contextlib
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ from tenure.cli.process_mark import ProcessMark, holder_of, is_running, read_mar
 from tenure.node.runner_sweep import sweep_now
 from tenure.runtime.clock import RealClock
 from tenure.runtime.data_folder import DataFolder
-from tests.cli.lab import Called, repository
+from tests.cli.lab import Called, called, repository
 from tests.eventually import eventually
 
 BOUND_S = 150
@@ -49,16 +50,9 @@ class Installation:
         self.folder = DataFolder(self.home)
 
     def call(self, *words: str, check: bool = True, cwd: Path | None = None) -> Called:
-        done = subprocess.run(
-            [sys.executable, "-m", "tenure.cli.main", "--home", str(self.home), *words],
-            cwd=cwd or self.repository,
-            capture_output=True,
-            text=True,
-            timeout=BOUND_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        result = Called(done.returncode, done.stdout, done.stderr)
+        """The command line, called in this process; what it starts are processes of their own."""
+        with contextlib.chdir(cwd or self.repository):
+            result = called("--home", str(self.home), *words)
         assert not check or result.code == 0, result
         return result
 
@@ -247,11 +241,15 @@ def test_down_waits_for_a_run_and_stops_exactly_what_holds_the_folder(up: Instal
     assert up.task(task_id)["task"]["state"] == "completed"
 
 
-def test_down_leaves_a_run_alone_when_told_and_the_next_up_takes_it_up(up: Installation) -> None:
-    task_id = submitted(up, "sh", "-c", "sleep 4; echo survived")
+def test_down_leaves_a_run_alone_when_told_and_the_next_up_takes_it_up(
+    up: Installation, tmp_path: Path
+) -> None:
+    task_id = submitted(up, "sh", "-c", f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; echo survived")
     under_way(up, task_id)
     assert "go on" in up.call("down", "--leave").err
+    assert [run.task_id for run in local_runs(up.home) if run.is_running] == [task_id]
     up.call("up", "--detach")
+    (tmp_path / "go").touch()
     assert up.call("watch", task_id).code == 0
     assert len(up.task(task_id)["attempts"]) == 1
     assert up.call("log", task_id).out == "survived\n"

@@ -44,6 +44,29 @@ def test_who_does_not_know_the_token_leaves_no_late_message_behind(lab: Lab) -> 
     assert not list(lab.world.every(Late))
 
 
+@pytest.mark.parametrize("early", ["before the receipt", "under a wrong fence"])
+def test_a_report_that_was_kept_as_late_does_not_swallow_the_same_words_under_the_current_fence(
+    lab: Lab, early: str
+) -> None:
+    node = lab.node()
+    task_id = lab.submit()
+    (delivery,) = lab.claim(node)
+    if early == "before the receipt":
+        assert lab.report(delivery) == "late"
+        assert lab.ack(delivery) == "delivered"
+    else:
+        assert lab.ack(delivery) == "delivered"
+        assert lab.report(delivery, fence=9) == "late"
+    assert lab.report(delivery) == "recorded"
+    assert lab.attempt(task_id).verdict is Verdict.COMPLETED
+
+
+def test_a_recorded_report_is_not_confirmed_to_who_does_not_know_the_token(lab: Lab) -> None:
+    _, _, delivery = lab.running()
+    lab.report(delivery)
+    assert lab.report(delivery, token_digest="0" * 64) == "stale_fence"
+
+
 def test_late_messages_of_one_delivery_are_bounded(lab: Lab) -> None:
     _, _, delivery = lab.running()
     lab.lose(delivery)

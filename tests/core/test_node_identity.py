@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from tenure.core import commands as cm
 from tenure.core.delivery import DeliveryState
 from tenure.core.ids import DeliveryId
@@ -52,6 +56,37 @@ def test_a_node_name_is_enrolled_once_and_free_again_after_it_was_forgotten(lab:
     lab.run(cm.ForgetNode(node, "ann", "sold"))
     assert lab.run(cm.Claim(node, lab.live(node), cm.ClaimId("c"), {}, ())).code == "unauthenticated"
     assert isinstance(lab.run(cm.Enroll(cm.NodeId("n_other"), "laptop", "another", "ann")), cm.Enrolled)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"capacity": 0}, "capacity"),
+        ({"model": "a\0b"}, "model"),
+        ({"model": "a|b"}, "model"),
+        ({"harness": ""}, "harness"),
+        ({"isolation": "sandbox"}, "isolation"),
+        ({"config_digest": "x" * 1000}, "config_digest"),
+        ({"pools": ("pool",) * 17}, "pools"),
+        ({"name": "no spaces"}, "name"),
+    ],
+)
+def test_what_a_node_says_of_its_recipients_is_bounded(lab: Lab, change: dict[str, Any], field: str) -> None:
+    node = lab.node()
+    spec = cm.RecipientSpec(**{"name": "claude", "harness": "command", **change})
+    before = len(lab.events)
+    reply = lab.run(cm.StartNode(node, cm.IncarnationId("i_new"), "boot1", 1, "linux", "1", (spec,)))
+    assert reply.code == "invalid", field
+    assert len(lab.events) == before
+
+
+@pytest.mark.parametrize(
+    ("incarnation", "boot"), [("\0", "boot1"), ("i_1", ""), ("i_1", "x" * 65), ("a b", "boot1")]
+)
+def test_an_incarnation_or_boot_that_is_no_plain_id_is_refused(lab: Lab, incarnation: str, boot: str) -> None:
+    node = lab.node()
+    reply = lab.run(cm.StartNode(node, cm.IncarnationId(incarnation), boot, 1, "linux", "1", ()))
+    assert reply.code == "invalid"
 
 
 def test_a_snapshot_older_than_what_was_heard_is_ignored(lab: Lab) -> None:

@@ -84,6 +84,8 @@ def test_the_task_that_has_been_ready_longest_is_granted_first(lab: Lab) -> None
         ("invalid", {"command": ("a\0b",)}),
         ("invalid", {"command": ("x",) * 501}),
         ("invalid", {"timeout_s": 0}),
+        ("invalid", {"not_before_ms": 253_402_300_800_000}),
+        ("invalid", {"not_before_ms": -1}),
         ("invalid", {"timeout_s": 10**9}),
         ("invalid", {"labels": {"": "x"}}),
         ("invalid", {"labels": {str(number): "x" for number in range(33)}}),

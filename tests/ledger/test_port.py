@@ -90,7 +90,7 @@ async def test_a_command_with_a_bug_is_answered_alone_and_the_others_go_on(
     good = desk.submission()
     replies = await desk.ledger.execute_many([broken, good])
     assert isinstance(replies[0], cm.Refusal)
-    assert replies[0].code == "error"
+    assert replies[0].code == "fault"
     assert replies[1] == cm.Submitted(good.task_id, replayed=False)
     with pytest.raises(TenureError, match="bug of the hub"):
         await desk.run(broken)

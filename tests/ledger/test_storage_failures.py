@@ -200,7 +200,7 @@ async def test_a_value_that_no_column_holds_fails_its_own_command_only(
     replies = await faulty.ledger.execute_many([good[0], too_large, good[1]])
     assert [replies[0], replies[2]] == [cm.Submitted(one.task_id, replayed=False) for one in good]
     assert isinstance(replies[1], cm.Refusal)
-    assert replies[1].code == "error"
+    assert replies[1].code == "fault"
     assert "one by one" in caplog.text
     assert await faulty.renew(delivery) == "renewed"
 

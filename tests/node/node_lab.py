@@ -63,6 +63,8 @@ class FakeWorkspace:
         self.delay_s = 0.0
         self.error: Exception | None = None
         self.git = SimpleNamespace(ask=self._ask)
+        self.store = SimpleNamespace(tree=lambda _: Path("/nowhere"), read=lambda _: None)
+        self.evidence_taker = None
 
     async def _ask(self, *_: Any, **__: Any) -> Any:
         return SimpleNamespace(ok=True, output=b" M a\0 M b\0")

@@ -226,13 +226,14 @@ async def test_a_lost_answer_stays_unknown_whatever_becomes_of_the_repeats(later
     assert len(network.sent) == 1 + link.REPEATS
 
 
-async def test_what_is_no_hub_is_told_so() -> None:
-    async with HubClient("http://hub", transport=Network(proxy(404))) as client:
-        with pytest.raises(er.InvalidError, match="no answer of a Tenure hub"):
-            await client.task("t_1")
-    async with HubClient("http://hub", transport=Network(httpx.Response(200, text="<html>"))) as client:
-        with pytest.raises(er.InvalidError):
+@pytest.mark.parametrize("step", [proxy(404), proxy(408), httpx.Response(200, text="<html>")])
+async def test_what_is_no_answer_of_a_hub_is_no_knowledge_either(step: Any) -> None:
+    async with HubClient("http://hub", transport=Network(step)) as client:
+        with pytest.raises(er.UnavailableError, match=r"no answer of a Tenure hub|cannot be read"):
             await client.health()
+    async with HubClient("http://hub", transport=Network(step)) as client:
+        with pytest.raises(er.OutcomeUnknownError):
+            await client.issue_token("ci", "viewer")
 
 
 async def test_a_code_that_is_newer_than_the_client_is_still_an_error_of_ours() -> None:

@@ -337,7 +337,7 @@ async def test_a_fault_of_ours_has_an_incident_id_and_no_stack() -> None:
             raise ValueError("a secret of the inside")
 
         ledger.find = broken
-        body = problem(await one.ask("GET", "/v1/tasks/t_x"), "error", 500)
+        body = problem(await one.ask("GET", "/v1/tasks/t_x"), "outcome_unknown", 500)
         assert body["facts"]["incident"].startswith("x_")
         assert body["facts"]["incident"] in body["detail"]
         assert "secret" not in json.dumps(body)
@@ -362,9 +362,9 @@ async def test_an_error_of_the_store_is_a_problem_with_its_own_code(
         async def broken(*_: Any) -> Any:
             raise error
 
-        ledger.execute_many = broken
+        ledger.execute = broken
         response = await one.submit()
-        problem(response, error.code if status != 500 else "error", status)
+        problem(response, error.code if status != 500 else "outcome_unknown", status)
         assert ("retry-after" in response.headers) is error.retryable
 
 

@@ -34,6 +34,10 @@ from tenure.core.recipient import CONTRACTS, Node, RecipientSpec
 from tenure.core.task import Task
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_LABEL = re.compile(rf"[!-{{}}~]{{1,{limits.NAME_LENGTH}}}")
+"""Printable and without `|`, which separates the parts of a queue's key."""
+ISOLATIONS = frozenset({"open"})
+"""What a node may claim today; a stronger one must be proven before the record may say it."""
 
 
 def decide_enroll(draft: Draft, command: Enroll) -> Enrolled | Refusal:
@@ -75,7 +79,7 @@ def decide_start_node(draft: Draft, command: StartNode) -> Started | Refusal:
         )
     if node.incarnation == command.incarnation:
         return Started(node.node_id, None, node.compatible, node.quarantined)
-    refusal = _recipients_refusal(command.recipients)
+    refusal = start_refusal(command)
     if refusal is not None:
         return refusal
     alternates = command.boot_id in node.boots[:-1] and command.boot_id != node.boots[-1]
@@ -129,6 +133,16 @@ def _is_name(name: str) -> bool:
     return bool(_NAME.fullmatch(name)) and len(name) <= limits.NAME_LENGTH
 
 
+def start_refusal(command: StartNode) -> Refusal | None:
+    """What is wrong with what a node says of itself, or None."""
+    for name, text in (("incarnation", command.incarnation), ("boot_id", command.boot_id)):
+        if not _LABEL.fullmatch(text):
+            return Refusal(
+                "invalid", f"{name}: {text[:80]!r} is no id of 1 to {limits.NAME_LENGTH} plain characters."
+            )
+    return _recipients_refusal(command.recipients)
+
+
 def _recipients_refusal(recipients: tuple[RecipientSpec, ...]) -> Refusal | None:
     if len(recipients) > limits.RECIPIENTS:
         return Refusal("invalid", f"{len(recipients)} recipients; at most {limits.RECIPIENTS} on one node.")
@@ -145,10 +159,12 @@ def _recipients_refusal(recipients: tuple[RecipientSpec, ...]) -> Refusal | None
             return Refusal(
                 "invalid", f"recipient {one.name}: capacity is {one.capacity}; 1 to {limits.CAPACITY}."
             )
-        if any(
-            "|" in (part or "") or len(part or "") > limits.NAME_LENGTH for part in (one.harness, one.model)
-        ):
-            return Refusal("invalid", f"recipient {one.name}: harness and model are names without `|`.")
+        if not all(_LABEL.fullmatch(part) for part in (one.harness, one.model) if part is not None):
+            return Refusal("invalid", f"recipient {one.name}: harness and model are plain names without `|`.")
+        if one.isolation not in ISOLATIONS or len(one.config_digest) > limits.KEY_LENGTH:
+            return Refusal(
+                "invalid", f"recipient {one.name}: unknown isolation, or too long a config_digest."
+            )
     return None
 
 

@@ -53,6 +53,10 @@ LATE = 50
 the disk)."""
 CLOCK_STEP_MS = 60_000
 """The wall clock against the running clock: a larger step within one tick is an attention item."""
+FIRST_INSTANT_MS = 0
+"""1970: nothing here is older."""
+LAST_INSTANT_MS = 253_402_300_799_999
+"""The last millisecond of the year 9999, beyond which RFC 3339 cannot write an instant."""
 JSON_DEPTH = 64
 """Levels of nesting accepted in a request; deeper ones are refused before decoding (decoders recurse)."""
 INTEGER = 2**53 - 1

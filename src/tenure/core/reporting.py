@@ -35,10 +35,9 @@ def decide_report(draft: Draft, command: Report) -> LegAnswer:
         return stale(proof)
     if not is_live(draft, proof, delivery):
         return LegAnswer(proof.delivery_id, "superseded")
-    if delivery.report_digest == command.digest:
+    if delivery.report_digest == command.digest and proof.token_digest == delivery.token_digest:
         return LegAnswer(delivery.delivery_id, "replayed")
-    if draft.find(Late, late_id(delivery.delivery_id, LateKind.REPORT, command.digest)) is not None:
-        return LegAnswer(delivery.delivery_id, "late")
+    # The same words under the current fence are another message than those that came too early or under a stale one.
     if not is_current(draft, proof, delivery) or delivery.state is not DeliveryState.DELIVERED:
         return _late_report(draft, command, delivery)
     task = draft.get(Task, delivery.task_id)
@@ -66,6 +65,8 @@ def proves_gone(outcome: Outcome) -> bool:
 def _late_report(draft: Draft, command: Report, delivery: Delivery) -> LegAnswer:
     if command.proof.token_digest != delivery.token_digest:
         return stale(command.proof)
+    if draft.find(Late, late_id(delivery.delivery_id, LateKind.REPORT, command.digest)) is not None:
+        return LegAnswer(delivery.delivery_id, "late")
     hear_late(draft, command.proof, delivery, LateKind.REPORT, command.digest, command.outcome)
     if delivery.slot and proves_gone(command.outcome) and not _holds(draft, delivery):
         _free(draft, delivery, "its node reported late")

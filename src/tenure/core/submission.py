@@ -233,7 +233,7 @@ def _command_refusal(spec: TaskSpec) -> Refusal | None:
         return _invalid("command", problem)
     if spec.timeout_s is not None and not 1 <= spec.timeout_s <= limits.TIMEOUT_S:
         return _invalid("timeout_s", f"is {spec.timeout_s}; 1 to {limits.TIMEOUT_S} seconds.")
-    if spec.not_before_ms is not None and not 0 <= spec.not_before_ms <= limits.INTEGER:
+    if spec.not_before_ms is not None and not 0 <= spec.not_before_ms <= limits.LAST_INSTANT_MS:
         return _invalid("not_before_at", "is out of range.")
     return None
 

@@ -109,8 +109,8 @@ def _needs_person(facts: WhyFacts) -> Reason:
         looking = f" {attempt.answer_by} is looking into it." if attempt.answer is Answer.INVESTIGATE else ""
         return Reason(
             "unknown",
-            f"nobody knows how {attempt.attempt_id} ended, so nothing goes on until a person answers: rerun, accept, "
-            f"retire or investigate.{looking}",
+            f"nobody knows how {attempt.attempt_id} ended, so nothing goes on until a person answers "
+            f"(`tenure show` lists what may be answered).{looking}",
             "no_guess",
             blocker=attempt.attempt_id,
         )

@@ -16,8 +16,6 @@ from tenure.wire.codec import nesting_depth
 CREDENTIAL_LENGTH = range(32, 257)
 ID_LENGTH = 80
 WAIT_S = 30.0
-LAST_INSTANT_MS = 253_402_300_799_999
-"""The end of the year 9999; RFC 3339 has no later one."""
 STAGES = frozenset({"mirrored", "acknowledged", "started", "ended", "closed"})
 
 
@@ -61,7 +59,7 @@ def check_renewal(item: ws.RenewItem) -> None:
         TooLargeError: the progress is too long.
     """
     _check_number("counter", item.counter)
-    _check_number("started_at_ms", item.started_at_ms or 0, LAST_INSTANT_MS)
+    _check_number("started_at_ms", item.started_at_ms or 0, limits.LAST_INSTANT_MS)
     _check_numbers(item.progress)
     _check_numbers(item.usage)
     size = len(canonical(item.progress))

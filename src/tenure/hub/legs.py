@@ -12,11 +12,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import final
 
+from msgspec.structs import replace
+
 from tenure import errors as er
 from tenure.core import commands as cm
 from tenure.core import limits
 from tenure.core.access import Role
 from tenure.core.canonical import digest, text_digest
+from tenure.core.enrollment import start_refusal
 from tenure.core.ids import NodeId
 from tenure.core.recipient import CONTRACTS, Node
 from tenure.hub.access import Principal, superseded
@@ -31,6 +34,8 @@ from tenure.hub.leg_bounds import (
 )
 from tenure.hub.service import Hub, accepted
 from tenure.wire import legs as ws
+
+Fenced = cm.Acknowledge | cm.Renew | cm.Report | cm.HandBack
 
 SUPERSEDED = "superseded"
 STALE = "stale_fence"
@@ -56,18 +61,20 @@ class Legs:
             InvalidError: name, recipients or credential are not what they must be.
         """
         check_credential(asked)
-        node_id = await self._node_of(who, asked)
-        started = await self._hub.execute(
-            cm.StartNode(
-                node_id=node_id,
-                incarnation=asked.incarnation,
-                boot_id=asked.boot_id,
-                contract=asked.contract,
-                platform=asked.platform,
-                version=asked.version,
-                recipients=asked.recipients,
-            )
+        start = cm.StartNode(
+            node_id=NodeId(""),
+            incarnation=asked.incarnation,
+            boot_id=asked.boot_id,
+            contract=asked.contract,
+            platform=asked.platform,
+            version=asked.version,
+            recipients=asked.recipients,
         )
+        refusal = start_refusal(start)
+        if refusal is not None:  # before the name is taken: a refused start must not use it up
+            accepted(refusal)
+        node_id = await self._node_of(who, asked)
+        started = await self._hub.execute(replace(start, node_id=node_id))
         self._hub.presence.heard(node_id)
         check_contract(str(asked.contract))
         return ws.EnrollReply(
@@ -192,21 +199,17 @@ class Legs:
         advice = tuple(ws.Advice(delivery_id=one, advice=what) for one, what in answer.advice.items())
         return ws.ReconcileReply(ignored=answer.ignored, advice=advice)
 
-    async def _write(self, who: Principal, incarnation: str, commands: Sequence[cm.Command]) -> ws.ItemsReply:
+    async def _write(self, who: Principal, incarnation: str, commands: Sequence[Fenced]) -> ws.ItemsReply:
         node_id = self._hub.speaker(who, incarnation)
         if not commands:
             return ws.ItemsReply(items=())
         replies = await self._hub.ledger.execute_many(commands)
         if all(isinstance(reply, cm.Refusal) for reply in replies):
             accepted(replies[0])
-        # One that ran into a bug has its own answer: it must not cost the others their leases.
-        answers = [
-            cm.LegAnswer(proof.delivery_id, reply.code) if isinstance(reply, cm.Refusal) else reply
-            for proof, reply in zip((one.proof for one in commands), replies, strict=True)
-        ]
+        answers = [_answer(command, reply) for command, reply in zip(commands, replies, strict=True)]
         if any(answer.answer == SUPERSEDED for answer in answers):
             await self._refuse_superseded(node_id, incarnation)
-        return ws.ItemsReply(items=tuple(_item(answer) for answer in answers))
+        return ws.ItemsReply(items=tuple(map(_item, answers)))
 
     async def _refuse_superseded(self, node_id: NodeId, incarnation: str) -> None:
         """Was the sender superseded while its request was under way? If not, the items named another node's
@@ -215,6 +218,20 @@ class Legs:
         if node is not None and (node.incarnation != incarnation or node.revoked):
             error = superseded(node.incarnation)
             raise error
+
+
+def _answer(command: Fenced, reply: cm.Reply) -> cm.LegAnswer:
+    """The answer to one item. One that ran into a bug has that for an answer: it must not cost the others their
+    leases.
+
+    Raises:
+        InvariantError: the ledger answered something else than was asked.
+    """
+    if isinstance(reply, cm.Refusal):
+        return cm.LegAnswer(command.proof.delivery_id, reply.code)
+    if not isinstance(reply, cm.LegAnswer):
+        raise er.InvariantError(f"an item of a leg was answered with {type(reply).__name__}")
+    return reply
 
 
 def _proof(item: ws.Claimant, asked: ws.AckRequest | ws.RenewRequest | ws.ReportRequest) -> cm.Proof:

@@ -41,7 +41,7 @@ class Submissions:
         """
         refusal = batch_order([(key, asked.after)]).refused.get(0) if asked.after else None
         if refusal is not None:
-            raise error_of(refusal)
+            raise er.DependencyError(refusal.message, **refusal.facts)
         keys = await self._keys_elsewhere(who, [(key, asked)]) if asked.after else {}
         return await self._hub.execute(Submit(task_id, task_spec(asked, keys), who.name, key))
 

@@ -208,10 +208,13 @@ def _claim(command: cm.Claim, wants: Wants, world: LoadedWorld) -> Plan:
 def _likely(world: LoadedWorld, open_ones: list[tuple[tuple[str, ...], int]], most: int) -> list[TaskId]:
     """The Tasks that a claim will look at, recipient by recipient, until it has granted all that it may."""
     found: list[TaskId] = []
+    granted = 0
     for queues, units in open_ones:
-        if len(found) >= most:
+        if granted >= most:
             break
-        found += world.queues.reserve(queues, units)
+        seen = world.queues.reserve(queues, units)
+        granted += min(units, len(seen))
+        found += seen
     return found
 
 

@@ -202,14 +202,14 @@ class Ledger(Reads, Protocol):
             StorageFullError: there is no room. Nothing happened.
             StorageFailedError: the engine refused the commit and it was taken back. Nothing happened.
             OutcomeUnknownError: it cannot be told whether the commit happened.
-            TenureError: the command ran into a bug, which is logged; nothing of it was committed.
+            FaultError: the command ran into a bug, which is logged; nothing of it was committed.
         """
         ...
 
     async def execute_many(self, commands: Sequence[Command]) -> list[Reply]:
         """Decide several commands in their order, in one commit unless the bound of a batch forbids it.
 
-        Each has a reply of its own; one that ran into a bug has a `Refusal` with the code `error`. An error
+        Each has a reply of its own; one that ran into a bug has a `Refusal` with the code `fault`. An error
         is raised as by `execute`, and then it is true of them all."""
         ...
 

@@ -47,7 +47,7 @@ class RunFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     protocol_dropped_lines: int = 0
 
 
-class ReportEvidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReportEvidence(Struct, frozen=True, kw_only=True):
     """The evidence of one report.
 
     `harness`: the end of the turn and of the checks, with the tails of their output. `run`: what the runner saw beside

@@ -78,6 +78,9 @@ class Retention:
             await work
         except (TenureError, OSError) as error:
             log.warning("something could not be tidied up yet: %s", error)
+        except Exception:
+            # Nothing depends on it, so nothing may end because of it.
+            log.exception("tidying up met an error that nobody expected")
 
     async def _save(self) -> None:
         """Stores what the disk had no room for when it happened."""

@@ -12,12 +12,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tenure.core.limits import JSON_DEPTH
+from tenure.core.limits import FIRST_INSTANT_MS, JSON_DEPTH, LAST_INSTANT_MS
 from tenure.errors import InvalidError, TooDeepError, TooLargeError
 
 T = TypeVar("T")
 
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRINGS = re.compile(rb'"(?:[^"\\]++|\\.|\\\Z)*+(?:"|\Z)', re.DOTALL)
+# Possessive, and an unterminated string is taken to the end: else a body of escaped quotes costs quadratic time.
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 _encoder = msgspec.json.Encoder()
@@ -68,10 +70,10 @@ def nesting_depth(body: bytes) -> int:
     bytes that are not JSON the number is only an upper bound, which is all a guard needs."""
     if body.count(b"[") + body.count(b"{") <= JSON_DEPTH:
         return 0
-    brackets = _STRINGS.sub(b"", body).translate(None, _NOT_BRACKETS)
+    brackets = _STRINGS.sub(b"", body).translate(_ONE_KIND, _NOT_BRACKETS)
     depth = 0
     while brackets and depth <= JSON_DEPTH:
-        inner = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        inner = brackets.replace(b"[]", b"")
         if len(inner) == len(brackets):
             return depth + len(brackets)
         brackets = inner
@@ -80,7 +82,12 @@ def nesting_depth(body: bytes) -> int:
 
 
 def instant(at_ms: int) -> str:
-    """Milliseconds since the epoch as RFC 3339 in UTC with milliseconds."""
+    """Milliseconds since the epoch as RFC 3339 in UTC with milliseconds.
+
+    Total: what lies outside the years that RFC 3339 can write is shown as its nearest end, since a record is shown
+    whatever stands in it.
+    """
+    at_ms = min(max(at_ms, FIRST_INSTANT_MS), LAST_INSTANT_MS)
     moment = datetime.fromtimestamp(at_ms // 1000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}Z"
 

@@ -37,6 +37,9 @@ def exception_handlers(ids: IdSource) -> dict[int | type[Exception], Any]:
 
     def from_framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
         if error.status_code >= SERVER_FAULT:
+            if "disconnected" in error.detail:
+                # The client went away in the middle of its body: its own affair, and nobody reads this answer.
+                return problem_response(problem_of(er.InvalidError("the body broke off"), 400))
             return unknown(request, error)
         problem = problem_of(translated(request, error), error.status_code)
         return problem_response(problem, error.headers)

@@ -359,7 +359,7 @@ async def ended() -> asyncio.Event:
         await reader.read()
         stop.set()
 
-    stop.waiter = asyncio.ensure_future(wait())  # type: ignore[attr-defined]
+    stop.waiter = asyncio.ensure_future(wait())  # type: ignore[attr-defined] - untyped in the library
     return stop
 
 

@@ -122,7 +122,7 @@ async def claims(folder: Path) -> dict[str, Any]:
 
 
 async def claims_in_a_crowd(folder: Path) -> dict[str, Any]:
-    few, many = folder / "few.db", folder / "many.db"
+    few, many = folder / "few_crowd.db", folder / "many_crowd.db"
     async with Record(few) as record:
         await record.start(record.crowd(CROWD))
         await _block_half(record)
@@ -181,7 +181,8 @@ async def _claimed(record: Record) -> float:
 async def _block_half(record: Record) -> None:
     """Half of the recipients lose a lease each, so that nobody knows what became of it."""
     free = await record.free()
-    half = list(free)[: len(free) // 2]
+    assert len(free) == CROWD
+    half = list(free)[: CROWD // 2]
     await record.ledger.execute_many([record.submission(route=where) for where in half])
     for first in range(0, len(half), 100):
         some = half[first : first + 100]

@@ -21,7 +21,9 @@ STATE_WORDS = {"state", "status", "verdict"}
 
 # Each: what is longer than the usual limit (never than the hard one), and why no cut makes it clearer.
 LONG_MODULES: dict[str, str] = {}
-LONG_FUNCTIONS: dict[str, str] = {}
+LONG_FUNCTIONS: dict[str, str] = {
+    "src/tenure/node/parts.py:__init__": "the one place where the parts of a daemon meet, one line a part",
+}
 # Each: a file outside `core` that compares states, and why that is no decision of its own.
 STATE_COMPARISONS: dict[str, str] = {
     "src/tenure/node/process_tree.py": "a process's state as the kernel tells it, no life cycle of ours",

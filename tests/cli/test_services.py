@@ -50,9 +50,9 @@ class Installation:
         self.folder = DataFolder(self.home)
 
     def call(self, *words: str, check: bool = True, cwd: Path | None = None) -> Called:
-        """The command line, called in this process; what it starts are processes of their own."""
+        """The command line, called in this process, but for `up`, whose supervisor must not become our child."""
         with contextlib.chdir(cwd or self.repository):
-            result = called("--home", str(self.home), *words)
+            result = (started if words[0] == "up" else called)("--home", str(self.home), *words)
         assert not check or result.code == 0, result
         return result
 
@@ -71,6 +71,19 @@ class Installation:
             eventually(lambda mark=mark: not is_running(mark))
         for run in local_runs(self.home):
             eventually(lambda run=run: sweep_now(run.folder, run_boot(), RealClock()).gone, 30)
+
+
+def started(*words: str) -> Called:
+    """The command line as a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tenure.cli.main", *words],
+        capture_output=True,
+        text=True,
+        timeout=BOUND_S,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    return Called(done.returncode, done.stdout, done.stderr)
 
 
 def run_boot() -> str:

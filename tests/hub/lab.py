@@ -92,10 +92,15 @@ class Lab:
         """Start the hub, anew over the same record if it ran before."""
         self.starts += 1
         identity = Identity(incarnation=self.incarnation, version="1.2.3", secret=b"secret")
-        self.hub = Hub(self._make_ledger(self), self.clock, self.ids, self.terms, identity)
+        ledger: Any = self._make_ledger(self)
+        await ledger.open()
+        self.hub = Hub(ledger, self.clock, self.ids, self.terms, identity)
         self.api, self.legs = Api(self.hub), Legs(self.hub)
-        async with self.hub.running():
-            yield self
+        try:
+            async with self.hub.running():
+                yield self
+        finally:
+            await ledger.close()
 
     def pass_s(self, seconds: float) -> None:
         """Time passes while the hub is awake; whoever sleeps until an instant looks again."""

@@ -80,7 +80,7 @@ async def test_a_quiet_stream_beats_and_the_number_of_streams_has_a_bound(
             lab.hub.feed.check_room()
         with pytest.raises(OverloadedError):
             await anext(lab.hub.feed.follow(None, 0))
-        await stream.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()  # type: ignore[attr-defined] - a fake stands for it
         lab.hub.feed.check_room()
 
 

@@ -24,7 +24,7 @@ from tenure.core import commands as cm
 from tenure.core.decide import decide
 from tenure.core.delivery import Now
 from tenure.core.world import ENTITY_KINDS
-from tenure.ledger import audit
+from tenure.ledger import audit, batch
 from tenure.ledger.batch import Judge
 from tenure.ledger.memory import MemoryEngine
 from tenure.ledger.migrating import bring_up_to_date
@@ -60,12 +60,24 @@ class LedgerMachine(core.CoreMachine):
             patch.setattr(core, "Lab", NotingLab)
             super().__init__()
         self.cuts: list[int] = [3]
+        self.foresees = True
 
     @rule(cut=st.integers(1, 9))
     def batch_so_many(self, cut: int) -> None:
         self.cuts.append(cut)
 
+    @rule()
+    def foresee_nothing(self) -> None:
+        """What a batch will need is loaded ahead for speed only."""
+        self.foresees = False
+
     def teardown(self) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            if not self.foresees:
+                patch.setattr(batch, "foresee", lambda *_: None)
+            self.compare()
+
+    def compare(self) -> None:
         batches = list(cut_up(self.lab.asked, self.cuts))
         judge = Judge(decide, self.lab.terms)
         memory = MemoryEngine(judge)

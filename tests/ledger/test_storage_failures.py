@@ -15,7 +15,7 @@ from tenure.core import commands as cm
 from tenure.core.ids import TaskId
 from tenure.core.task import Task, TaskSpec
 from tenure.errors import OutcomeUnknownError, StorageFailedError, StorageFullError, TenureError
-from tenure.ledger import audit
+from tenure.ledger import audit, batch
 from tenure.ledger.port import TaskFilter
 from tenure.ledger.sqlite_engine import overwrite_log
 from tests.ledger.desk import Desk, HandClock, connector, raw, refuse, sqlite_ledger
@@ -25,6 +25,8 @@ class FaultyConnection(sqlite3.Connection):
     """Fails at COMMIT as it is told to: `before` it happened, or `after`; or whenever it is opened anew."""
 
     fault: str | None = None
+    commits_first = 0
+    unreadable: str | None = None
     refuse_to_open = False
     failed: BaseException = sqlite3.OperationalError("disk I/O error")
 
@@ -35,7 +37,12 @@ class FaultyConnection(sqlite3.Connection):
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         fault = FaultyConnection.fault
+        if FaultyConnection.unreadable is not None and FaultyConnection.unreadable in sql:
+            raise sqlite3.OperationalError("disk I/O error")
         if sql == "COMMIT" and fault is not None and not self._reads_only():
+            if FaultyConnection.commits_first:
+                FaultyConnection.commits_first -= 1
+                return super().execute(sql)
             FaultyConnection.fault = None
             if fault.startswith("after"):
                 super().execute("COMMIT")
@@ -51,14 +58,14 @@ class FaultyConnection(sqlite3.Connection):
 
 @pytest.fixture
 async def faulty(database: Path, clock: HandClock) -> AsyncIterator[Desk]:
-    FaultyConnection.fault, FaultyConnection.refuse_to_open = None, False
+    FaultyConnection.fault, FaultyConnection.refuse_to_open, FaultyConnection.unreadable = None, False, None
     FaultyConnection.failed = sqlite3.OperationalError("disk I/O error")
     ledger = sqlite_ledger(database, clock, connect=connector(database, FaultyConnection))
     await ledger.open()
     desk = Desk(ledger, clock)
     await desk.start(capacity=3)
     yield desk
-    FaultyConnection.fault, FaultyConnection.refuse_to_open = None, False
+    FaultyConnection.fault, FaultyConnection.refuse_to_open, FaultyConnection.unreadable = None, False, None
     await ledger.close()
     with raw(database) as connection:
         report = audit.verify(connection)
@@ -242,3 +249,40 @@ async def test_a_database_that_is_gone_is_a_failure_of_reads_too(faulty: Desk) -
         await faulty.ledger.find(Task, TaskId("t_1"))
     FaultyConnection.refuse_to_open = False
     assert await faulty.ledger.find(Task, TaskId("t_1")) is None
+
+
+async def test_a_failure_while_commands_go_one_by_one_is_told_to_those_it_hit(faulty: Desk) -> None:
+    await faulty.submit()
+    (delivery,) = await faulty.claim()
+    await faulty.ack(delivery)
+    too_large = cm.Renew(faulty.proof(delivery), 2**70, delivery.progress, delivery.usage)
+    first, second = faulty.submission(), faulty.submission()
+    FaultyConnection.fault, FaultyConnection.commits_first = "before", 1
+    replies = await faulty.ledger.execute_many([first, too_large, second])
+    assert [one.code if isinstance(one, cm.Refusal) else "" for one in replies] == [
+        "",
+        "fault",
+        "storage_failed",
+    ]
+    assert await faulty.run(second) == cm.Submitted(second.task_id, replayed=False)
+
+
+async def test_a_database_that_cannot_be_read_in_the_middle_of_a_decision_is_no_bug_of_the_command(
+    faulty: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await faulty.submit()
+    faulty.engine.world.forget()
+    monkeypatch.setattr(batch, "foresee", lambda *_: None)
+    FaultyConnection.unreadable = "FROM main.recipients"
+    with pytest.raises(StorageFailedError):
+        await faulty.run(faulty.claiming())
+    FaultyConnection.unreadable = None
+    assert len((await faulty.run(faulty.claiming())).deliveries) == 1
+
+
+async def test_a_file_system_without_a_shared_log_is_refused_with_what_to_do(
+    clock: HandClock, database: Path
+) -> None:
+    ledger = sqlite_ledger(database, clock, connect=lambda _read_only: sqlite3.connect(":memory:"))
+    with pytest.raises(StorageFailedError, match="needs WAL"):
+        await ledger.open()

@@ -106,9 +106,7 @@ class FakeRunners:
             return RunnerState(found=Found.RUNNING, started=run.started)
         if run.started is not None:
             reason = "the machine was restarted" if other_boot else "the runner is gone"
-            return RunnerState(
-                found=Found.UNKNOWN, started=run.started, reason=reason, other_boot=other_boot
-            )
+            return RunnerState(found=Found.UNKNOWN, started=run.started, reason=reason, other_boot=other_boot)
         return RunnerState(found=Found.NEVER_STARTED)
 
     async def forbid_start(self, run_dir: Path, launch: Launch, incarnation: str) -> bool:

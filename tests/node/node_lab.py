@@ -91,7 +91,9 @@ class FakeWorkspace:
         return self.made.get(attempt_id)
 
     async def evidence(self, worktree: Worktree, patch_bytes: int = 0) -> Evidence:
-        return Evidence(attempt_id=worktree.attempt_id, base_sha=worktree.base_sha, head_sha="b" * 40, stored=True)
+        return Evidence(
+            attempt_id=worktree.attempt_id, base_sha=worktree.base_sha, head_sha="b" * 40, stored=True
+        )
 
 
 class Lab:
@@ -192,7 +194,9 @@ class Lab:
     # -- tasks
 
     async def verdict(self, task_id: Any, number: int = 1, within_s: float = 600.0) -> str:
-        return await until(lambda: self.hub.verdict(task_id, number), within_s, f"a verdict of {task_id}/{number}")
+        return await until(
+            lambda: self.hub.verdict(task_id, number), within_s, f"a verdict of {task_id}/{number}"
+        )
 
     async def running(self, **spec: Any) -> tuple[Any, str]:
         """A Task that runs, and its Delivery."""

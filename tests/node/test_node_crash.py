@@ -77,8 +77,9 @@ async def settled(lab: FatefulLab, tasks: list[Any]) -> None:
     """Every Task has ended, or waits for a person."""
     for task_id in tasks:
         await until(
-            lambda task_id=task_id: lab.hub.lab.task(task_id).state.value
-            in {"completed", "failed", "canceled", "input_required"},
+            lambda task_id=task_id: (
+                lab.hub.lab.task(task_id).state.value in {"completed", "failed", "canceled", "input_required"}
+            ),
             600.0,
             f"{task_id} comes to an end",
         )

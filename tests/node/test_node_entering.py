@@ -107,9 +107,7 @@ def test_a_superseded_daemon_kills_what_it_runs_and_ends(tmp_path: Path) -> None
         await lab.up()
         _, delivery_id = await lab.running()
         (node,) = nodes(lab)
-        lab.hub.run(
-            cm.StartNode(node.node_id, IncarnationId("i_clone"), "boot9", 1, "linux", "1", ())
-        )
+        lab.hub.run(cm.StartNode(node.node_id, IncarnationId("i_clone"), "boot9", 1, "linux", "1", ()))
         assert error_code(await lab.ends_with()) == "superseded"
         await until(lambda: not lab.runners.alive())
         assert lab.runners.runs[delivery_id].stale
@@ -124,9 +122,7 @@ def test_a_quarantined_node_says_so_and_ends_and_leaves_its_runs_to_their_deadli
         _, delivery_id = await lab.running()
         await lab.kill()
         (node,) = nodes(lab)
-        lab.hub.run(
-            cm.StartNode(node.node_id, IncarnationId("i_clone"), "boot9", 1, "linux", "1", ())
-        )
+        lab.hub.run(cm.StartNode(node.node_id, IncarnationId("i_clone"), "boot9", 1, "linux", "1", ()))
         lab.boot()
         error = await lab.ends_with()
         assert error_code(error) == "conflict"
@@ -142,7 +138,7 @@ def test_a_hub_that_will_not_have_this_node_ends_the_daemon_with_its_reason(
     tmp_path: Path, error: Exception
 ) -> None:
     async def scenario(lab: Lab) -> None:
-        lab.hub.refuse["enroll"] = error  # type: ignore[assignment]
+        lab.hub.refuse["enroll"] = error  # type: ignore[assignment] - a fake stands for it
         lab.boot()
         assert await lab.ends_with() is error
 

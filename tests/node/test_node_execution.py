@@ -256,7 +256,7 @@ def test_an_error_that_nobody_expected_is_got_over_by_asking_the_run_folder(tmp_
                 raise ZeroDivisionError
             return inner(attempt_id)
 
-        lab.workspace.find = find  # type: ignore[method-assign]
+        lab.workspace.find = find - a fake stands for it
         await lab.up()
         assert await lab.verdict(lab.hub.submit()) == "completed"
         assert failures == 0
@@ -270,7 +270,7 @@ def test_an_error_that_does_not_go_away_ends_as_unknown_and_not_in_silence(tmp_p
         def find(_: Any) -> Any:
             raise ZeroDivisionError
 
-        lab.workspace.find = find  # type: ignore[method-assign]
+        lab.workspace.find = find - a fake stands for it
         await lab.up()
         task_id = lab.hub.submit()
         assert await lab.verdict(task_id) == "unknown"
@@ -281,7 +281,9 @@ def test_an_error_that_does_not_go_away_ends_as_unknown_and_not_in_silence(tmp_p
     Lab(tmp_path).play(scenario)
 
 
-def test_a_report_that_the_hub_does_not_take_goes_without_evidence_and_holds_up_nobody(tmp_path: Path) -> None:
+def test_a_report_that_the_hub_does_not_take_goes_without_evidence_and_holds_up_nobody(
+    tmp_path: Path,
+) -> None:
     class Legs(FakeLegs):
         async def report(self, request: ws.ReportRequest) -> ws.ItemsReply:
             for item in request.items:
@@ -298,7 +300,7 @@ def test_a_report_that_the_hub_does_not_take_goes_without_evidence_and_holds_up_
         assert "the hub refused it" in outcome_of(lab, bad).evidence
 
     lab = Lab(tmp_path)
-    lab.wrapped_legs = lambda: Legs(lab.hub)  # type: ignore[method-assign]
+    lab.wrapped_legs = lambda: Legs(lab.hub) - a fake stands for it
     lab.play(scenario)
 
 
@@ -324,7 +326,7 @@ def test_a_report_that_is_refused_for_ever_is_kept_and_the_others_go_on(tmp_path
         assert await lab.verdict(task_id) == "completed"
 
     lab = Lab(tmp_path)
-    lab.wrapped_legs = lambda: Legs(lab.hub)  # type: ignore[method-assign]
+    lab.wrapped_legs = lambda: Legs(lab.hub) - a fake stands for it
     lab.play(scenario)
 
 
@@ -363,7 +365,9 @@ def test_settings_decide_the_time_limit_the_grace_and_the_bounds_on_output(tmp_p
         await lab.verdict(task_id)
         other = lab.hub.submit()
         await lab.verdict(other)
-        launches = [lab.runners.runs[lab.hub.deliveries(one)[0].delivery_id].launch for one in (task_id, other)]
+        launches = [
+            lab.runners.runs[lab.hub.deliveries(one)[0].delivery_id].launch for one in (task_id, other)
+        ]
         assert [one.timeout_s for one in launches if one] == [77, 3600]
         first = launches[0]
         assert first is not None
@@ -389,7 +393,7 @@ def test_a_grace_for_a_cancel_leaves_time_for_the_report(tmp_path: Path) -> None
             graces.append(grace_s)
             return await inner(grace_s)
 
-        line.cancel = cancel  # type: ignore[method-assign]
+        line.cancel = cancel - a fake stands for it
         lab.hub.cancel(task_id)
         await lab.verdict(task_id)
 

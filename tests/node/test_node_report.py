@@ -12,9 +12,8 @@ from tenure.core.failure import CheckEnded, Evidence, StepEnded
 from tenure.core.judgement import Judgement
 from tenure.core.limits import EVIDENCE_BYTES
 from tenure.harness.command import CommandHarness
-from tenure.node.evidence import Commits, FileChange, Patch
+from tenure.node.evidence import Changes, Commits, FileChange, Patch
 from tenure.node.evidence import Evidence as WorktreeEvidence
-from tenure.node.evidence import Changes
 from tenure.node.judging import Ended, judge_run, judge_unseen, tail_text
 from tenure.node.report import (
     ReportEvidence,
@@ -24,9 +23,8 @@ from tenure.node.report import (
     without_evidence,
 )
 from tenure.node.runner_folder import unreached
-from tenure.node.runner_messages import Launch, LaunchStep
+from tenure.node.runner_messages import Launch, LaunchStep, StepOutcome
 from tenure.node.runner_messages import Outcome as RunnerOutcome
-from tenure.node.runner_messages import StepOutcome
 from tenure.node.start_failure import failure_of_error
 from tests.node.node_lab import AGENT
 
@@ -91,9 +89,7 @@ def launch(timeout_s: float | None = None) -> Launch:
     )
 
 
-def judged(
-    folder: Path, found: RunnerOutcome, checks: int = 0, timeout_s: float | None = None
-) -> Judgement:
+def judged(folder: Path, found: RunnerOutcome, checks: int = 0, timeout_s: float | None = None) -> Judgement:
     ended = Ended(run_dir=folder, launch=launch(timeout_s), outcome=found, checks_expected=checks)
     return judge_run(ended, HARNESS, 4096)
 
@@ -118,7 +114,11 @@ def dead(**more: Any) -> StepOutcome:
         (outcome(step(), unreached("check1", True), canceled=True), 1, "canceled"),
         # Canceled before anything ran.
         (outcome(unreached("turn", False), canceled=True), 0, "canceled"),
-        (outcome(step(timed_out=True, signal=9, exit_code=None), timed_out=True, ended_by="SIGINT"), 0, "timed_out"),
+        (
+            outcome(step(timed_out=True, signal=9, exit_code=None), timed_out=True, ended_by="SIGINT"),
+            0,
+            "timed_out",
+        ),
         (outcome(dead(), killed_stale=True, ended_by="SIGKILL"), 0, "unknown"),
         (outcome(step(), killed_stale=True), 0, "completed"),
         (outcome(step(), unreached("check1", True), killed_stale=True), 1, "unknown"),
@@ -145,7 +145,8 @@ def test_a_program_that_was_ended_with_its_runner_has_lost_its_executor(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("timeout_s", "paused_s", "verdict"), [(60.0, 0.0, "timed_out"), (61.0, 0.0, "failed"), (60.0, 20.0, "failed")]
+    ("timeout_s", "paused_s", "verdict"),
+    [(60.0, 0.0, "timed_out"), (61.0, 0.0, "failed"), (60.0, 20.0, "failed")],
 )
 def test_a_check_ran_into_the_attempts_limit_or_into_its_own(
     tmp_path: Path, timeout_s: float, paused_s: float, verdict: str
@@ -187,7 +188,7 @@ def test_a_tail_is_clean_text_of_both_streams_within_its_limit(tmp_path: Path) -
 
 
 def worktree(**fields: Any) -> WorktreeEvidence:
-    return WorktreeEvidence(attempt_id="t_1/1", base_sha="a" * 40, head_sha="b" * 40, **fields)  # type: ignore[arg-type]
+    return WorktreeEvidence(attempt_id="t_1/1", base_sha="a" * 40, head_sha="b" * 40, **fields)  # type: ignore[arg-type] - a fake stands for it
 
 
 def test_evidence_that_fits_is_whole() -> None:
@@ -252,7 +253,11 @@ def test_every_text_of_an_outcome_is_within_its_bound() -> None:
         session_id="i" * 500,
     )
     found = outcome_of_run(judgement, None, None, tree_gone=False)
-    assert (len(found.summary), len(found.failure_rule or ""), len(found.session_id or "")) == (4000, 128, 200)
+    assert (len(found.summary), len(found.failure_rule or ""), len(found.session_id or "")) == (
+        4000,
+        128,
+        200,
+    )
 
 
 def test_a_failure_before_the_start_says_why_and_proves_that_nothing_is_left() -> None:

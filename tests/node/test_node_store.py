@@ -45,7 +45,7 @@ def mirrored(name: str = "d_1", number: int = 1, **grant: Any) -> MirroredDelive
         "token": "secret",
         "offer_ttl_s": 10.0,
     }
-    return MirroredDelivery(Grant(**(fields | grant)), AGENT, "i_1", 5)  # type: ignore[arg-type]
+    return MirroredDelivery(Grant(**(fields | grant)), AGENT, "i_1", 5)  # type: ignore[arg-type] - a fake stands for it
 
 
 DONE = Outcome(verdict=Verdict.COMPLETED, tree_gone=True)
@@ -55,30 +55,30 @@ async def test_a_row_goes_from_mirrored_to_ended_to_closed_to_released(mirror: M
     await mirror.add([mirrored()])
     (row,) = await mirror.load()
     assert (row.stage, row.mirrored, row.receipt_digest) == ("mirrored", mirrored(), digest(mirrored()))
-    await mirror.end(Ending("d_1", DONE))  # type: ignore[arg-type]
+    await mirror.end(Ending("d_1", DONE))  # type: ignore[arg-type] - a fake stands for it
     (row,) = await mirror.load()
     assert (row.stage, row.outcome, row.tree_gone) == ("ended", DONE, True)
-    await mirror.close_all({"d_1": "recorded"})  # type: ignore[dict-item]
+    await mirror.close_all({"d_1": "recorded"})  # type: ignore[dict-item] - a fake stands for it
     (row,) = await mirror.load()
     assert (row.stage, row.outcome, row.answer) == ("closed", DONE, "recorded")
-    await mirror.release(["d_1"])  # type: ignore[list-item]
+    await mirror.release(["d_1"])  # type: ignore[list-item] - a fake stands for it
     assert await mirror.load() == []
     (released,) = await mirror.released()
     assert (released.delivery_id, released.answer) == ("d_1", "recorded")
     assert await mirror.attempts() == {"t_1/1": True}
-    await mirror.drop(["d_1"])  # type: ignore[list-item]
+    await mirror.drop(["d_1"])  # type: ignore[list-item] - a fake stands for it
     assert await mirror.known() == set()
 
 
 async def test_what_is_done_twice_is_as_done_once(mirror: Mirror) -> None:
     await mirror.add([mirrored()])
     await mirror.add([mirrored(token="another")])
-    await mirror.end(Ending("d_1", DONE))  # type: ignore[arg-type]
-    await mirror.end(Ending("d_1", None, "nothing was started"))  # type: ignore[arg-type]
+    await mirror.end(Ending("d_1", DONE))  # type: ignore[arg-type] - a fake stands for it
+    await mirror.end(Ending("d_1", None, "nothing was started"))  # type: ignore[arg-type] - a fake stands for it
     (row,) = await mirror.load()
     assert (row.mirrored.grant.token, row.outcome, row.handback) == ("secret", DONE, None)
-    await mirror.close_all({"d_1": "recorded"})  # type: ignore[dict-item]
-    await mirror.end(Ending("d_1", replace(DONE, summary="late")))  # type: ignore[arg-type]
+    await mirror.close_all({"d_1": "recorded"})  # type: ignore[dict-item] - a fake stands for it
+    await mirror.end(Ending("d_1", replace(DONE, summary="late")))  # type: ignore[arg-type] - a fake stands for it
     (row,) = await mirror.load()
     assert (row.stage, row.outcome) == ("closed", DONE)
 
@@ -93,8 +93,8 @@ async def test_a_mirrored_delivery_cannot_be_changed_even_by_hand(mirror: Mirror
 
 async def test_an_attempt_is_closed_only_when_all_of_its_deliveries_are(mirror: Mirror) -> None:
     await mirror.add([mirrored("d_1"), mirrored("d_2"), mirrored("d_3", number=2)])
-    await mirror.end(Ending("d_1", None, "never started"))  # type: ignore[arg-type]
-    await mirror.close_all({"d_1": "handed_back"})  # type: ignore[dict-item]
+    await mirror.end(Ending("d_1", None, "never started"))  # type: ignore[arg-type] - a fake stands for it
+    await mirror.close_all({"d_1": "handed_back"})  # type: ignore[dict-item] - a fake stands for it
     assert await mirror.attempts() == {"t_1/1": False, "t_1/2": False}
 
 
@@ -128,10 +128,10 @@ async def test_the_file_is_for_this_user_only(mirror: Mirror, tmp_path: Path) ->
 async def test_an_identity_is_made_once_and_each_start_counts(mirror: Mirror) -> None:
     assert (await mirror.identity("first")).credential == "first"
     assert (await mirror.identity("second")).credential == "first"
-    assert await mirror.begin("i_1") == 1  # type: ignore[arg-type]
-    assert await mirror.begin("i_2") == 2  # type: ignore[arg-type]
+    assert await mirror.begin("i_1") == 1  # type: ignore[arg-type] - a fake stands for it
+    assert await mirror.begin("i_2") == 2  # type: ignore[arg-type] - a fake stands for it
     await mirror.note_sent()
-    await mirror.note_enrolled("n_1")  # type: ignore[arg-type]
+    await mirror.note_enrolled("n_1")  # type: ignore[arg-type] - a fake stands for it
     found = await mirror.identity("third")
     assert (found.was_sent, found.node_id, found.incarnation) == (True, "n_1", "i_2")
     await mirror.replace_credential("fourth")
@@ -153,7 +153,9 @@ async def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path:
 
 async def test_a_row_of_another_version_is_named_and_not_passed_over(mirror: Mirror, tmp_path: Path) -> None:
     store = connect(tmp_path / "mirror.db")
-    store.execute("INSERT INTO delivery (delivery_id, attempt_id, body) VALUES ('d_9', 't_9/1', CAST('{}' AS BLOB))")
+    store.execute(
+        "INSERT INTO delivery (delivery_id, attempt_id, body) VALUES ('d_9', 't_9/1', CAST('{}' AS BLOB))"
+    )
     store.commit()
     store.close()
     with pytest.raises(DataFolderTooNewError, match="start the version that wrote it"):
@@ -222,9 +224,7 @@ def test_the_newest_run_folders_are_kept_and_older_ones_go_with_their_rows(tmp_p
     Lab(tmp_path, settings=settings_with(keep_runs=2)).play(scenario)
 
 
-def test_kept_runs_stay_within_a_bound_on_bytes_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kept_runs_stay_within_a_bound_on_bytes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "RUNS_BYTES", 100_000)
 
     async def scenario(lab: Lab) -> None:

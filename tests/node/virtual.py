@@ -79,7 +79,7 @@ class InPlace(Executor):
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - an executor hands on whatever is raised
             future.set_exception(error)
         return future
 

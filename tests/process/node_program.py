@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tenure.cli.node_wiring import node_tools
-from tenure.node.daemon import NodeDaemon, NodeIdentity
+from tenure.node.daemon import NodeDaemon, NodeIdentity, Ready
 from tenure.node.link import HttpLegs
 from tenure.runtime.data_folder import open_data_folder
 from tenure.runtime.logging import configure_logging
@@ -32,8 +32,13 @@ async def main(home: Path, url: str, join_token: str) -> None:
         identity = NodeIdentity(version="1", join_token=join_token)
         daemon = NodeDaemon(settings, open_data_folder(home, "1"), legs, tools, identity)
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, daemon.stop)
-        await daemon.run(lambda _: print("ready", flush=True))
+        await daemon.run(say_ready)
     await legs.close()
+
+
+def say_ready(_: Ready) -> None:
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -41,8 +41,10 @@ for number in (1, 2, 3, 15):
 if os.fork() == 0:
     os.setsid()
     open(os.environ["DIR"] + "/forker", "w").write("going")
-    # A chain: each one forks the next and ends, so a pid is stale as soon as it is read.
-    while True:
+    # A chain: each one forks the next and ends, so a pid is stale as soon as it is read. It ends by itself when the
+    # test's folder goes, or after two minutes: a test that is cut short must not leave it to eat the machine.
+    born = os.times().elapsed
+    while os.path.isdir(os.environ["DIR"]) and os.times().elapsed < born + 120:
         if os.fork():
             os._exit(0)
 else:

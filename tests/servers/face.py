@@ -40,6 +40,8 @@ class Face:
 
     async def leg(self, path: str, credential: str, contract: str = "1", **more: Any) -> httpx.Response:
         headers = {"Authorization": f"Bearer {credential}", CONTRACT_HEADER: contract}
+        if "content" in more:
+            headers["Content-Type"] = "application/json"
         return await self.http.post(path, headers=headers, **more)
 
 

@@ -50,6 +50,7 @@ async def findings(cli: Invocation) -> list[Finding]:
         settings = Settings()
     now_ms = RealClock().wall_ms()
     found.append(await machine_check.check_git(cli.env))
+    found.append(machine_check.check_sqlite())
     found += machine_check.check_folder(cli.home)
     found.append(machine_check.check_disk(cli.home))
     found.append(machine_check.check_clock(cli.home, now_ms))

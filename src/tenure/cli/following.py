@@ -51,12 +51,16 @@ class FollowOptions(NamedTuple):
 
 
 async def follow(cli: Invocation, hub: HubClient, task_id: str, options: FollowOptions) -> Ending:
-    """Follows a Task from its first event to its end, to a question, or to the bound."""
+    """Follows a Task from its first event to its end, to a question, or to the bound.
+
+    Raises:
+        UnavailableError: the bound has passed and the hub is away.
+    """
     follower = Follower(cli, hub, task_id, options)
     showing = asyncio.ensure_future(show_output(cli, task_id, follower)) if options.output else None
     try:
         async with asyncio.timeout(options.wait_s):
-            await follower.run()
+            return await follower.run()
     except TimeoutError:
         cli.out.note(f"still not ended; `tenure watch {task_id}` goes on watching")
     finally:
@@ -64,7 +68,8 @@ async def follow(cli: Invocation, hub: HubClient, task_id: str, options: FollowO
         if showing is not None:
             await showing
         follower.progress.clear()
-    return await follower.ending()
+    task, attempt = await newest(hub, task_id)
+    return Ending(task, attempt, TIMED_OUT)
 
 
 @final
@@ -77,11 +82,12 @@ class Follower:
         self._task_id = task_id
         self._options = options
         self._version = 0
+        self._told = 0
         self._away = False
         self.done = asyncio.Event()
         self.progress = ProgressLine(cli)
 
-    async def run(self) -> None:
+    async def run(self) -> Ending:
         """Reads on until the Task is settled, through any absence of the hub."""
         pause_s = FIRST_PAUSE_S
         while True:
@@ -91,34 +97,40 @@ class Follower:
                     async for event in events:
                         pause_s = FIRST_PAUSE_S
                         self._tell_back()
-                        if await self._heard(event):
-                            return
+                        ending = await self._heard(event)
+                        if ending is not None:
+                            return ending
             except UnavailableError as error:
                 self._tell_away(error)
             await pause(pause_s)
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
-    async def ending(self) -> Ending:
-        """Where the Task stands now."""
+    async def _heard(self, event: EventBody) -> Ending | None:
+        """Tells one event. If the Task is settled after it: where it stands.
+
+        An event has been heard when all that it asks for has been answered; if the hub goes away in between, it comes
+        again, and is not told again.
+        """
+        if event.version > self._told:
+            self._tell(event)
+            self._told = event.version
+        ending = await self._ending() if event.kind in DECIDING else None
+        self._version = event.version
+        return ending
+
+    async def _ending(self) -> Ending | None:
         task, attempt = await newest(self._hub, self._task_id)
         code = exit_code_of_task(task.state, attempt.verdict if attempt else None)
-        return Ending(task, attempt, TIMED_OUT if code is None else code)
+        return None if code is None else Ending(task, attempt, code)
 
-    async def _heard(self, event: EventBody) -> bool:
-        """Tells one event; is the Task settled after it?"""
-        self._version = event.version
+    def _tell(self, event: EventBody) -> None:
         body: dict[str, Any] = msgspec.json.decode(event.body)
+        text = event_text(event.kind, body)
         if event.kind == "lease_renewed":
-            self.progress.show(event_text(event.kind, body))
-        if event.kind not in DETAILS or self._options.details:
-            self.progress.clear()
-            self._tell(event, event_text(event.kind, body))
-        if event.kind not in DECIDING:
-            return False
-        task, attempt = await newest(self._hub, self._task_id)
-        return exit_code_of_task(task.state, attempt.verdict if attempt else None) is not None
-
-    def _tell(self, event: EventBody, text: str) -> None:
+            self.progress.show(text)
+        if event.kind in DETAILS and not self._options.details:
+            return
+        self.progress.clear()
         if self._cli.out.json and self._options.details:
             self._cli.out.data(event)
         else:

@@ -20,6 +20,8 @@ DISK_FAIL_BYTES = 256 * MIB
 DISK_WARN_BYTES = 2048 * MIB
 INODES_WARN = 10_000
 OPEN_FILES_WARN = 1024
+MINIMUM_SQLITE = (3, 37)
+"""The first with strict tables."""
 EARLIEST_MS = 1_750_000_000_000
 """The middle of 2025: a clock before it was never set."""
 FUTURE_FILES_MS = 120_000
@@ -129,6 +131,20 @@ def check_port(settings: Settings, *, hub_runs: bool) -> Finding:
             do = "stop what uses it, or set another `port` (0 for any) under [hub] in the settings"
             return fail("port", f"{where} cannot be used: {error.strerror}", do)
     return ok("port", f"{where} is free")
+
+
+def check_sqlite() -> Finding:
+    """Is the SQLite library new enough for the tables of the record and of the node's store?"""
+    from tenure.runtime.database import sqlite_version
+
+    version = sqlite_version()
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if numbers < MINIMUM_SQLITE:
+        wanted = ".".join(map(str, MINIMUM_SQLITE))
+        return fail(
+            "sqlite", f"SQLite {version} is too old", f"use a Python that is built with {wanted} or newer"
+        )
+    return ok("sqlite", f"SQLite {version}")
 
 
 def check_limits() -> Finding:

@@ -33,8 +33,9 @@ def ending_lines(ending: Ending) -> Iterator[str]:
         yield f"{task.task_id} goes on: {task.why.sentence}"
         return
     took = f" in {shown_duration(attempt_seconds(attempt))}" if attempt and attempt.ended_at else ""
-    verdict = f" ({attempt.verdict})" if attempt and attempt.verdict not in {None, task.state} else ""
-    yield f"{task.task_id} {spoken(task.state)}{verdict}{took}"
+    ended, newest = task.state, attempt.verdict if attempt else None
+    verdict = f" ({newest})" if newest and newest != ended else ""
+    yield f"{task.task_id} {spoken(ended)}{verdict}{took}"
     if attempt and attempt.summary:
         yield f"  {one_line(attempt.summary, 200)}"
     if attempt and (changes := changes_text(attempt)):

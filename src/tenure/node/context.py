@@ -7,7 +7,6 @@ must have the SHA-256 that was frozen with the Attempt: a reference that has cha
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import os
 import re
@@ -153,16 +152,18 @@ def copy_file(uri: str, source: Path, target: Path) -> str:
     try:
         # A pipe in the file's place must not hold us up.
         descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise ConfigurationError(f"context {uri} cannot be read ({error.strerror})", uri=uri) from error
-    with contextlib.closing(os.fdopen(descriptor, "rb")) as file:
+    except (OSError, ValueError) as error:  # the latter for a name with NUL in it
+        raise ConfigurationError(f"context {uri} cannot be read ({error})", uri=uri) from error
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ConfigurationError(f"context {uri} is not a plain file", uri=uri)
         with open_new(target) as copied:
             copy = Copy(uri, copied)
-            while chunk := file.read(CHUNK_BYTES):
+            while chunk := os.read(descriptor, CHUNK_BYTES):
                 copy.add(chunk)
-    return copy.digest
+        return copy.digest
+    finally:
+        os.close(descriptor)
 
 
 def open_new(path: Path) -> IO[bytes]:

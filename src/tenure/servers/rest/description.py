@@ -5,6 +5,7 @@ descriptions would answer some unknown paths in HTML, and here every error is a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -37,6 +38,7 @@ TAGS = {
 }
 PUBLIC_TAG = "health"
 VARIANT = "_by_"
+_TYPE = re.compile(r":\w+\}")
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
 
 
@@ -67,6 +69,9 @@ def description(routes: tuple[Any, ...], version: str) -> dict[str, Any]:
         logging_config=None,
     )
     said: dict[str, Any] = app.openapi_schema.to_schema()
+    # The library keeps the paths of one handler in a set.
+    order = [_TYPE.sub("}", path) for handler in routes for path in sorted(handler.paths)]
+    said["paths"] = dict(sorted(said["paths"].items(), key=lambda item: order.index(item[0])))
     said["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
     schemas: dict[str, Any] = said["components"]["schemas"]
     _, problem = msgspec.json.schema_components([Problem], ref_template="#/components/schemas/{name}")

@@ -52,9 +52,9 @@ async def reconcile(request: HubRequest, data: JSONBody[ws.ReconcileRequest]) ->
 
 async def _gone(request: HubRequest) -> None:
     """Returns when the node has closed its connection. The body is read, so nothing else can come."""
-    receive: Awaitable[dict[str, object]] = request.receive()  # type: ignore[assignment]
+    receive: Awaitable[dict[str, object]] = request.receive()  # type: ignore[assignment] - untyped in the library
     while (await receive)["type"] != "http.disconnect":
-        receive = request.receive()  # type: ignore[assignment]
+        receive = request.receive()  # type: ignore[assignment] - untyped in the library
 
 
 ROUTES = (enroll, claim, acknowledge, renew, report, reconcile)

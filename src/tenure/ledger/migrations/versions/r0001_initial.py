@@ -20,7 +20,8 @@ _number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    _entities()
+    _work()
+    _people_and_machines()
     _record()
     _indexes()
     if op.get_bind().dialect.name == "sqlite":
@@ -28,162 +29,107 @@ def upgrade() -> None:
         op.execute("PRAGMA user_version = 1")
 
 
-def _table(name: str, key: str, columns: str, checks: dict[str, tuple[str | int, ...]]) -> None:
-    """`columns`: names; `#` after a name is a number, `?` may be NULL."""
+def _table(name: str, columns: str, **choices: str) -> None:
+    """`columns`: names, the key first; `#` after a name is a number, `!` a number that is 0 or 1, `?` may be
+    NULL. `choices`: the texts that a column may hold."""
+    marked = {text.rstrip("#!?"): text for text in columns.split()}
+    key = next(iter(marked))
+    held = {name: ", ".join(map(repr, choices[name].split())) for name in marked if name in choices}
+    checks = {name: held.get(name, "0, 1") for name in marked if name in held or "!" in marked[name]}
     op.create_table(
         name,
         *(_column(text, key) for text in columns.split()),
-        *(
-            sa.CheckConstraint(f"{column} IN ({', '.join(map(repr, values))})", name=f"{name}_{column}")
-            for column, values in checks.items()
-        ),
+        *(sa.CheckConstraint(f"{one} IN ({them})", name=f"{name}_{one}") for one, them in checks.items()),
         sqlite_strict=True,
     )
 
 
 def _column(text: str, key: str) -> sa.Column[Any]:
-    name = text.rstrip("#?")
-    kind = _number if "#" in text else sa.Text()
+    name = text.rstrip("#!?")
+    kind = _number if "#" in text or "!" in text else sa.Text()
     return sa.Column(name, kind, primary_key=name == key, nullable="?" in text, autoincrement=False)
 
 
-_BOOLEAN = (0, 1)
-
-
-def _entities() -> None:
+def _work() -> None:
     _table(
         "tasks",
-        "task_id",
         """
         task_id spec spec_digest state fence# lease? attempts# voided_offers# queue_key?
         ready_at_ms# waits_for failed_dependencies lineage cancel_step? cancel_because?
         cancel_at_ms#? submitted_by idempotency_key submitted_at_ms# ended_at_ms#? end_reason?
         """,
-        {
-            "state": (
-                "submitted",
-                "working",
-                "input_required",
-                "completed",
-                "failed",
-                "canceled",
-                "rejected",
-            ),
-            "cancel_step": (
-                "requested",
-                "signaled",
-                "acknowledged",
-                "unacknowledged",
-                "reconciled",
-                "terminated",
-            ),
-        },
+        state="submitted working input_required completed failed canceled rejected",
+        cancel_step="requested signaled acknowledged unacknowledged reconciled terminated",
     )
     _table(
         "attempts",
-        "attempt_id",
         """
         attempt_id task_id number# spec spec_digest state harness? model? last_delivery?
         created_at_ms# started_at_ms#? ended_at_ms#? verdict? outcome? answer? answer_because?
         answer_by? answer_at_ms#?
         """,
-        {
-            "state": ("pending", "leased", "delivered", "suspect", "ended"),
-            "verdict": ("completed", "failed", "timed_out", "canceled", "asked", "unknown"),
-            "answer": ("rerun", "accept", "retire", "investigate"),
-        },
+        state="pending leased delivered suspect ended",
+        verdict="completed failed timed_out canceled asked unknown",
+        answer="rerun accept retire investigate",
     )
     _table(
         "deliveries",
-        "delivery_id",
         """
         delivery_id attempt_id task_id number# recipient node_id claim_id granted_to
-        acknowledged_by? state fence# token_digest receipt_digest? report_digest? slot#
-        due_at_ms#? term cancel_term? counter# progress progress_at_ms# usage claimed_at_ms#
+        acknowledged_by? state fence# token_digest receipt_digest? report_digest? slot! due_at_ms#?
+        term cancel_term? counter# progress progress_at_ms# usage claimed_at_ms#
         acknowledged_at_ms#? renewed_at_ms#? suspect_at_ms#? ended_at_ms#? revoked_at_ms#?
-        end_reason? denied# late_count#
+        end_reason? denied! late_count#
         """,
-        {
-            "state": ("claimed", "delivered", "reported", "void"),
-            "slot": _BOOLEAN,
-            "denied": _BOOLEAN,
-        },
-    )
-    _table(
-        "recipients",
-        "address",
-        """
-        address node_id name harness model? pools capacity# isolation config_digest slots_used#
-        blocks declared# declared_at_ms#
-        """,
-        {
-            "declared": _BOOLEAN,
-        },
-    )
-    _table(
-        "nodes",
-        "node_id",
-        """
-        node_id name credential_digest incarnation superseded boots contract# compatible#
-        quarantined# revoked# snapshot_sequence# platform version recipients enrolled_at_ms#
-        started_at_ms#
-        """,
-        {
-            "compatible": _BOOLEAN,
-            "quarantined": _BOOLEAN,
-            "revoked": _BOOLEAN,
-        },
-    )
-    _table(
-        "attention",
-        "item_id",
-        """
-        item_id kind subject version# open# summary facts opened_at_ms# closed_at_ms#?
-        closed_because?
-        """,
-        {
-            "kind": (
-                "unknown",
-                "asked",
-                "late_evidence",
-                "offers_voided",
-                "stalled",
-                "clock_stepped",
-                "node_quarantined",
-                "node_incompatible",
-                "unknown_delivery",
-            ),
-            "open": _BOOLEAN,
-        },
+        state="claimed delivered reported void",
     )
     _table(
         "late",
-        "late_id",
         """
         late_id delivery_id attempt_id task_id kind claimed_fence# current_fence# incarnation
         outcome? heard_at_ms#
         """,
-        {
-            "kind": ("acknowledge", "renew", "report"),
-        },
+        kind="acknowledge renew report",
+    )
+
+
+def _people_and_machines() -> None:
+    _table(
+        "recipients",
+        """
+        address node_id name harness model? pools capacity# isolation config_digest slots_used#
+        blocks declared! declared_at_ms#
+        """,
+    )
+    _table(
+        "nodes",
+        """
+        node_id name credential_digest incarnation superseded boots contract# compatible!
+        quarantined! revoked! snapshot_sequence# platform version recipients enrolled_at_ms#
+        started_at_ms#
+        """,
+    )
+    _table(
+        "attention",
+        """
+        item_id kind subject version# open! summary facts opened_at_ms# closed_at_ms#?
+        closed_because?
+        """,
+        kind="unknown asked late_evidence offers_voided stalled clock_stepped node_quarantined "
+        "node_incompatible unknown_delivery",
     )
     _table(
         "credentials",
-        "credential_id",
         """
         credential_id name role token_digest issued_at_ms# issued_by revoked_at_ms#? revoked_by?
         """,
-        {
-            "role": ("viewer", "submitter", "operator", "node", "join"),
-        },
+        role="viewer submitter operator node join",
     )
     _table(
         "hub",
-        "hub_id",
         """
         hub_id incarnation starts# version started_at_ms#
         """,
-        {},
     )
 
 
@@ -197,7 +143,7 @@ def _record() -> None:
         sa.UniqueConstraint("stream", "version", name="events_of_stream"),
         sqlite_strict=True,
     )
-    _table("commits", "commit_no", "commit_no# first_seq# last_seq# wall_ms# awake_ms# hub hash", {})
+    _table("commits", "commit_no# first_seq# last_seq# wall_ms# awake_ms# hub hash")
     op.create_table(
         "facets",
         *(sa.Column(name, sa.Text(), nullable=False) for name in ("facet", "value", "task_id")),

@@ -1,8 +1,8 @@
 """The hub over HTTP: one hub process, one client process, a real record on disk.
 
 `legs`: whole life cycles (submit, claim, ack, report) per second in batches of 100, beside what bare SQLite writes in
-the same run. `submits`: unbatched submits from 64 connections at once, how many Tasks share a commit, and what one
-client alone waits. Each is run on uvicorn, which serves the hub, and on granian, which was measured against it.
+the same run. `submits`: unbatched submits from 64 connections at once, and how many Tasks share a commit.
+`one_client`: what one client alone waits, beside the same submit in process and a replay, which commits nothing. Each is run on uvicorn, which serves the hub, and on granian, which was measured against it.
 
 The driver writes requests that were made beforehand and looks for the end of each answer; it is not the bottleneck."""
 
@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import ledger
+from bench import _record, ledger
 from tenure.core.access import Role
 from tenure.core.attempt import Outcome, Usage, Verdict
 from tenure.core.delivery import Terms
@@ -30,8 +30,8 @@ from tenure.wire import legs as ws
 from tenure.wire.codec import encode
 
 SERVERS = ("uvicorn", "granian")
-SIZE, BATCHES, NODES = 100, 60, 4
-CONNECTIONS, SUBMITS, ALONE = 64, 6_000, 400
+SIZE, BATCHES, NODES = 100, 40, 4
+CONNECTIONS, SUBMITS, ALONE = 64, 3_200, 200
 TOKENS = {Role.OPERATOR: "tnr_" + "o" * 40, Role.JOIN: "tnr_" + "j" * 40}
 READY_S, END_S = 30.0, 10.0
 
@@ -39,8 +39,10 @@ READY_S, END_S = 30.0, 10.0
 def lines() -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="tenure-bench-") as folder:
         bare = ledger.life_cycles(Path(folder))["bare_per_s"]
+        commit_ms = asyncio.run(in_process(Path(folder) / "alone.db"))
         for server in SERVERS:
-            yield from asyncio.run(measured(Path(folder) / f"{server}.db", server, bare))
+            for line in asyncio.run(measured(Path(folder) / f"{server}.db", server, bare)):
+                yield {**line, "in_process_ms": commit_ms} if line["name"] == "one_client" else line
 
 
 async def measured(path: Path, server: str, bare_per_s: float) -> list[dict[str, Any]]:
@@ -115,6 +117,19 @@ async def one_alone(port: int) -> dict[str, Any]:
         "submit_p99_ms": round(1000 * sorted(fresh)[len(fresh) * 99 // 100], 3),
         "replay_median_ms": round(1000 * statistics.median(replayed), 3),
     }
+
+
+async def in_process(path: Path) -> float:
+    """The median milliseconds of the same submit in process, without HTTP: what the commit itself takes."""
+    with _record.one_thread() as run:
+        store = await _record.opened(path, run)
+        took: list[float] = []
+        for number in range(ALONE):
+            begun = time.perf_counter()
+            await store.execute(_record.submit(number))
+            took.append(time.perf_counter() - begun)
+        await store.close()
+    return round(1000 * statistics.median(took), 3)
 
 
 async def _submit(one: Connection, prefix: str, count: int) -> list[float]:

@@ -40,15 +40,21 @@ VALUES = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
 )
+
+
+def like(value: Any, **more: Any) -> dict[str, Any]:
+    return {**value, **more}
+
+
 POSTS: list[tuple[str, Any]] = [
     (
         "/v1/tasks",
-        {**example.TASK_REQUEST.value, "not_before_at": "2031-01-01T00:00:00Z", "after": [], "context": []},
+        like(example.TASK_REQUEST.value, not_before_at="2031-01-01T00:00:00Z", after=[], context=[]),
     ),
     ("/v1/tasks:batch", example.BATCH_REQUEST.value),
     ("/v1/tasks/TASK/cancel", example.REASON.value),
     ("/v1/tasks/TASK/retry", example.REASON.value),
-    ("/v1/attempts/TASK/1/reconcile", {**example.RECONCILE.value, "late_id": "x"}),
+    ("/v1/attempts/TASK/1/reconcile", like(example.RECONCILE.value, late_id="x")),
     ("/v1/attention/clock_stepped:hub/close", example.CLOSE.value),
     ("/v1/nodes/laptop/forget", example.REASON.value),
     ("/v1/nodes/laptop/release", example.REASON.value),

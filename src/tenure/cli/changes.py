@@ -86,6 +86,7 @@ async def fetch(
     The branch is `tenure/TASK/N`. Nothing is checked out; index and files are not touched, and a branch that points
     elsewhere is never moved.
     """
+    from tenure.cli.evidence_text import left_uncommitted
     from tenure.cli.task_request import absolute
     from tenure.client.repository import UserRepository
     from tenure.runtime.git import Git
@@ -102,6 +103,10 @@ async def fetch(
     if not cli.out.json:
         cli.out.say(result.branch)
         cli.out.note(f"{result.change}, at {result.sha[:12]}; `git merge {result.branch}` takes it over")
+        if left_uncommitted(located.body) and not uncommitted:
+            cli.out.note(
+                "what it left uncommitted is not in it; --uncommitted brings that too, as a commit on top"
+            )
 
 
 def fetched_sha(located: Found, *, uncommitted: bool) -> str:

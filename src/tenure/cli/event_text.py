@@ -65,7 +65,7 @@ def _renewed(body: Body) -> str:
         parts.append(f"{progress['output_bytes']} bytes of output")
     if progress.get("files_changed"):
         parts.append(f"{progress['files_changed']} files changed")
-    return f"lease renewed ({body['counter']})" + (": " + ", ".join(parts) if parts else "")
+    return "lease renewed" + (": " + ", ".join(parts) if parts else "")
 
 
 def _late(body: Body) -> str:

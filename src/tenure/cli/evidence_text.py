@@ -48,12 +48,17 @@ def changes_text(attempt: AttemptBody) -> str:
     files = changes.get("files", 0)
     if not commits and not files:
         return "nothing changed"
-    counted = (
-        f"{commits} commit{'' if commits == 1 else 's'}, {files} file{'' if files == 1 else 's'} changed"
-    )
-    left = part(tree, "uncommitted").get("count", 0)
-    dirty = f", {left} of them not committed" if left else ""
-    return f"{counted}, +{changes.get('insertions', 0)} -{changes.get('deletions', 0)}{dirty}"
+    counted = f"{commits or 'no'} commit{'' if commits == 1 else 's'}"
+    lines = f"+{changes.get('insertions', 0)} -{changes.get('deletions', 0)}"
+    left = left_uncommitted(attempt)
+    loose = f" ({left} not committed)" if left else ""
+    return f"{counted}, {files} file{'' if files == 1 else 's'} changed, {lines}{loose}"
+
+
+def left_uncommitted(attempt: AttemptBody) -> int:
+    """How many files the Attempt left changed or new, and not committed."""
+    count = part(worktree_of(attempt), "uncommitted").get("count", 0)
+    return count if isinstance(count, int) else 0
 
 
 def output_tails(attempt: AttemptBody) -> list[tuple[str, str]]:

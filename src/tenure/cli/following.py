@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 3.0
 LOOK_S = 0.1
+UNTOLD = DETAILS | {"task_submitted"}
+"""Who follows a Task knows that it was submitted."""
 DECIDING = frozenset(
     {"task_ended", "report_recorded", "lease_revoked", "attention_opened", "cancel_advanced"}
 )
@@ -128,7 +130,7 @@ class Follower:
         text = event_text(event.kind, body)
         if event.kind == "lease_renewed":
             self.progress.show(text)
-        if event.kind in DETAILS and not self._options.details:
+        if event.kind in UNTOLD and not self._options.details:
             return
         self.progress.clear()
         if self._cli.out.json and self._options.details:

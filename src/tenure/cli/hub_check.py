@@ -64,7 +64,7 @@ async def check_node(hub: HubClient, name: str) -> list[Finding]:
         found.append(fail("node", f"node {name} is quarantined", "see `tenure attention`"))
     else:
         taking = [one for one in recipients if one.node == name and one.available]
-        says = f"node {name} offers {len(mine.recipients)} recipients, {len(taking)} of them take work now"
+        says = f"node {name}: {len(taking)} of {len(mine.recipients)} recipients can take work now"
         found.append(ok("node", says) if taking else warn("node", says, "see `tenure recipients`"))
     if waiting:
         found.append(warn("attention", f"{len(waiting)} questions wait for you", "see `tenure attention`"))

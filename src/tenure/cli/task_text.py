@@ -43,6 +43,8 @@ def ending_lines(ending: Ending) -> Iterator[str]:
     if ending.exit_code == NEEDS_YOU:
         yield f"  {task.why.sentence}"
         yield f"  tenure show {task.task_id} says what is known and what you may answer"
+    elif ending.exit_code:
+        yield f"  tenure log {task.task_id}    tenure show {task.task_id}"
     elif attempt and attempt.head_sha and attempt.head_sha != attempt.base_sha:
         yield f"  tenure diff {task.task_id}    tenure fetch {task.task_id}"
 
@@ -102,7 +104,8 @@ def task_pairs(task: TaskBody, now_ms: int, *, details: bool) -> Iterator[tuple[
 
 def attempt_lines(task: TaskBody, attempt: AttemptBody, now_ms: int, *, details: bool) -> Iterator[str]:
     where = f" on {attempt.recipient}" if attempt.recipient else ""
-    yield f"Attempt {attempt.number}  {attempt.verdict or attempt.state}{where}"
+    stands = attempt.verdict or (attempt.state if details else now_of(attempt))
+    yield f"Attempt {attempt.number}  {stands}{where}"
     yield from _pairs("  ", attempt_pairs(attempt, now_ms, details=details))
     for answer, what in attempt.offered_answers.items():
         yield f"  you may answer --{answer}: {what}"
@@ -112,6 +115,13 @@ def attempt_lines(task: TaskBody, attempt: AttemptBody, now_ms: int, *, details:
         yield from late_lines(delivery)
         if details:
             yield from delivery_lines(delivery)
+
+
+def now_of(attempt: AttemptBody) -> str:
+    """What becomes of an Attempt now, in the words that people meet first."""
+    handed_over = "running" if attempt.started_at else "starting"
+    plain = {"pending": "waits", "leased": "offered", "delivered": handed_over}
+    return plain.get(attempt.state, attempt.state)
 
 
 def attempt_pairs(attempt: AttemptBody, now_ms: int, *, details: bool) -> Iterator[tuple[str, Any]]:

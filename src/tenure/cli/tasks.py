@@ -9,6 +9,7 @@ import typer
 from tenure.cli.invocation import Invocation, command, family
 
 if TYPE_CHECKING:
+    from tenure.cli.lookup import Located
     from tenure.client.hub import HubClient
     from tenure.wire.api import TaskBody
 
@@ -109,10 +110,23 @@ async def show(
         attempts = await hub.attempts(located.task_id)
     if parse_task_name(task).number is not None:
         attempts = tuple(one for one in attempts if one.number == located.number)
-    cli.out.data({"task": body, "attempts": attempts})
+    processes = await processes_here(cli, located) if every else None
+    cli.out.data({"task": body, "attempts": attempts, **({"processes": processes} if every else {})})
     if not cli.out.json:
         for line in task_lines(body, attempts, RealClock().wall_ms(), details=every):
             cli.out.say(line)
+        for name, pid in (processes or {}).items():
+            cli.out.say(f"  {name:<11} process {pid} on this machine")
+
+
+async def processes_here(cli: Invocation, located: Located) -> dict[str, int] | None:
+    """Runner and program of an Attempt that runs on this machine, by their ids."""
+    from tenure.cli.local_run import processes_of, runs_of
+
+    for run in runs_of(cli.home, located.task_id, located.number):
+        if run.is_running and (both := await processes_of(run)) is not None:
+            return {"runner": both[0].pid, "program": both[1].pid}
+    return None
 
 
 @command(app, "watch")

@@ -144,7 +144,10 @@ class SqliteLedger:
         return await self._run_reads(lambda: self._reads.one(Credential, "token_digest = ?", digest))
 
     async def deliveries_of_node(self, node_id: NodeId) -> list[Delivery]:
-        rest = "WHERE node_id = ? AND (ended_at_ms IS NULL OR slot = 1) ORDER BY claimed_at_ms, delivery_id"
+        rest = (
+            "INDEXED BY deliveries_held WHERE node_id = ? AND (ended_at_ms IS NULL OR slot = 1) "
+            "ORDER BY claimed_at_ms, delivery_id"
+        )
         return await self._run_reads(lambda: self._reads.several(Delivery, rest, node_id))
 
     async def stream(self, stream: str, after_version: int = 0, limit: int = PAGE) -> list[Recorded]:

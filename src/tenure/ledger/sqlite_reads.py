@@ -37,11 +37,13 @@ _DEPENDENTS = (
 )
 # A Task that has ended and that somebody still waits for; or one that completed and continues such a one.
 _UNRELEASED = (
-    "SELECT d.task_id, w.value FROM tasks AS d, json_each(d.waits_for) AS w JOIN tasks AS e ON e.task_id = w.value "
+    "SELECT d.task_id, w.value FROM tasks AS d CROSS JOIN json_each(d.waits_for) AS w "
+    "CROSS JOIN tasks AS e ON e.task_id = w.value "
     f"WHERE {_WAITS} AND e.ended_at_ms IS NOT NULL "
     "UNION "
-    "SELECT d.task_id, e.task_id FROM tasks AS d, json_each(d.failed_dependencies) AS w "
-    "JOIN facets AS f ON f.facet = 'continues' AND f.value = w.value JOIN tasks AS e ON e.task_id = f.task_id "
+    "SELECT d.task_id, e.task_id FROM tasks AS d CROSS JOIN json_each(d.failed_dependencies) AS w "
+    "CROSS JOIN facets AS f ON f.facet = 'continues' AND f.value = w.value "
+    "CROSS JOIN tasks AS e ON e.task_id = f.task_id "
     f"WHERE {_WAITS} AND e.state = '{TaskState.COMPLETED}' "
     "LIMIT ?"
 )

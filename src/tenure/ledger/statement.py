@@ -102,7 +102,9 @@ CLAIMED = (
     "ON t.node_id = json_extract(k.value, '$[0]') AND t.claim_id = json_extract(k.value, '$[1]')"
 )
 HELD_BY_NODE = (
-    "SELECT t.node_id, t.delivery_id FROM json_each(?) AS k CROSS JOIN main.deliveries AS t "
+    "SELECT t.node_id, t.delivery_id FROM json_each(?) AS k "
+    # Without being told, the planner walks all that the node ever had.
+    "CROSS JOIN main.deliveries AS t INDEXED BY deliveries_held "
     "ON t.node_id = k.value AND (t.ended_at_ms IS NULL OR t.slot = 1)"
 )
 NODES_NAMED = "SELECT t.name, t.node_id FROM json_each(?) AS k CROSS JOIN main.nodes AS t ON t.name = k.value"

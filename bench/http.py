@@ -2,7 +2,8 @@
 
 `legs`: whole life cycles (submit, claim, ack, report) per second in batches of 100, beside what bare SQLite writes in
 the same run. `submits`: unbatched submits from 64 connections at once, and how many Tasks share a commit.
-`one_client`: what one client alone waits, beside the same submit in process and a replay, which commits nothing. Each is run on uvicorn, which serves the hub, and on granian, which was measured against it.
+`one_client`: what one client alone waits, beside the same submit in process and a replay, which commits nothing. Each is
+run on uvicorn, which serves the hub, and on granian, which was measured against it.
 
 The driver writes requests that were made beforehand and looks for the end of each answer; it is not the bottleneck."""
 
@@ -19,7 +20,8 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import _record, ledger
+from bench import ledger
+from bench._record import Record
 from tenure.core.access import Role
 from tenure.core.attempt import Outcome, Usage, Verdict
 from tenure.core.delivery import Terms
@@ -59,9 +61,9 @@ async def measured(path: Path, server: str, bare_per_s: float) -> list[dict[str,
             "lives_per_s": round(lives),
             "bare_per_s": bare_per_s,
             "ratio": round(lives / bare_per_s, 3),
-            "target": 0.15,
+            "target": ">= 0.15",
         },
-        {"name": "submits", "server": server, "connections": CONNECTIONS, **submits, "target": 16},
+        {"name": "submits", "server": server, "connections": CONNECTIONS, **submits, "target": ">= 16"},
         {"name": "one_client", "server": server, **alone},
     ]
 
@@ -121,14 +123,14 @@ async def one_alone(port: int) -> dict[str, Any]:
 
 async def in_process(path: Path) -> float:
     """The median milliseconds of the same submit in process, without HTTP: what the commit itself takes."""
-    with _record.one_thread() as run:
-        store = await _record.opened(path, run)
+    async with Record(path) as record:
+        await record.start(record.one_recipient())
         took: list[float] = []
-        for number in range(ALONE):
+        for _ in range(ALONE):
+            command = record.submission()
             begun = time.perf_counter()
-            await store.execute(_record.submit(number))
+            await record.ledger.execute(command)
             took.append(time.perf_counter() - begun)
-        await store.close()
     return round(1000 * statistics.median(took), 3)
 
 

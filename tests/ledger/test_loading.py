@@ -21,6 +21,7 @@ from tenure.core.recipient import RecipientSpec
 from tenure.core.task import Task, TaskSpec, TaskState, queue_key
 from tenure.core.world import World, get
 from tenure.errors import InvariantError
+from tenure.ledger import statement
 from tenure.ledger.loaded_world import LoadedWorld
 from tenure.ledger.queues import Queues
 from tenure.ledger.shelf import Shelf
@@ -269,3 +270,26 @@ async def test_a_task_counts_in_lists_whatever_else_was_forgotten(sqlite_desk: D
     with raw(database) as connection:
         rows = connection.execute("SELECT facet, value FROM facets ORDER BY facet").fetchall()
     assert rows == [("by", "ann"), ("label", "a=b"), ("route", "claude")]
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("TASKS_BY_KEY", "tasks_by_key"),
+        ("CLAIMED", "deliveries_of_claim"),
+        ("HELD_BY_NODE", "deliveries_held"),
+        ("NODES_NAMED", "nodes_by_name"),
+        ("REPORTED_LATE", "late_about"),
+        ("QUEUED", "tasks_queued"),
+        ("HEADS", "events_1"),
+    ],
+)
+def test_every_look_up_walks_the_index_that_was_made_for_it(database: Path, name: str, index: str) -> None:
+    text = getattr(statement, name)
+    with raw(database) as connection:
+        parameters = (0, 1, "[]") if name == "QUEUED" else ("[]",)
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", parameters)]
+    assert any(index in step for step in plan)
+    assert all("VIRTUAL TABLE" in step or "subquery" in step for step in plan if step.startswith("SCAN")), (
+        plan
+    )

@@ -48,7 +48,7 @@ def test_a_delivery_is_in_the_store_before_its_receipt_is_sent(tmp_path: Path) -
         await lab.verdict(lab.hub.submit())
 
     lab = Lab(tmp_path)
-    lab.wrapped_legs = lambda: Legs(lab.hub) - a fake stands for it
+    lab.wrapped_legs = lambda: Legs(lab.hub)
     lab.play(scenario)
     assert seen == [True]
 
@@ -165,7 +165,7 @@ def test_the_deadline_counts_from_the_first_sending_of_the_receipt(tmp_path: Pat
                 sent.append(lab.clock.boot_ns())
             return inner(command)
 
-        lab.hub.run = heard - a fake stands for it
+        lab.hub.run = heard
         await lab.up()
         _, delivery_id = await lab.running()
         assert len(sent) == 4
@@ -269,7 +269,7 @@ def test_a_grant_for_a_recipient_that_is_not_here_any_more_is_refused(tmp_path: 
         assert lab.runners.executed == []
 
     lab = Lab(tmp_path)
-    lab.wrapped_legs = lambda: Legs(lab.hub) - a fake stands for it
+    lab.wrapped_legs = lambda: Legs(lab.hub)
     lab.play(scenario)
 
 
@@ -302,7 +302,7 @@ def test_a_hub_that_answers_at_once_with_nothing_is_not_asked_in_a_tight_loop(tm
         assert len(lab.hub.legs_heard("claim")) < 150
 
     lab = Lab(tmp_path)
-    lab.wrapped_legs = lambda: Legs(lab.hub) - a fake stands for it
+    lab.wrapped_legs = lambda: Legs(lab.hub)
     lab.play(scenario)
 
 
@@ -340,5 +340,5 @@ def test_a_hub_that_stays_away_is_asked_less_and_less_often(tmp_path: Path) -> N
         assert await lab.verdict(lab.hub.submit(), within_s=20.0) == "completed"
 
     lab = Lab(tmp_path, Terms())
-    lab.wrapped_legs = lambda: Legs(lab.hub) - a fake stands for it
+    lab.wrapped_legs = lambda: Legs(lab.hub)
     lab.play(scenario)

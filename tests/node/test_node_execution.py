@@ -256,7 +256,7 @@ def test_an_error_that_nobody_expected_is_got_over_by_asking_the_run_folder(tmp_
                 raise ZeroDivisionError
             return inner(attempt_id)
 
-        lab.workspace.find = find - a fake stands for it
+        lab.workspace.find = find
         await lab.up()
         assert await lab.verdict(lab.hub.submit()) == "completed"
         assert failures == 0
@@ -267,10 +267,10 @@ def test_an_error_that_nobody_expected_is_got_over_by_asking_the_run_folder(tmp_
 
 def test_an_error_that_does_not_go_away_ends_as_unknown_and_not_in_silence(tmp_path: Path) -> None:
     async def scenario(lab: Lab) -> None:
-        def find(_: Any) -> Any:
+        def find(attempt_id: Any) -> Any:
             raise ZeroDivisionError
 
-        lab.workspace.find = find - a fake stands for it
+        lab.workspace.find = find
         await lab.up()
         task_id = lab.hub.submit()
         assert await lab.verdict(task_id) == "unknown"
@@ -287,7 +287,7 @@ def test_a_report_that_the_hub_does_not_take_goes_without_evidence_and_holds_up_
     class Legs(FakeLegs):
         async def report(self, request: ws.ReportRequest) -> ws.ItemsReply:
             for item in request.items:
-                if item.outcome and item.outcome.head_sha and '"worktree"' in item.outcome.evidence:
+                if item.outcome and item.outcome.head_sha and '"worktree":{' in item.outcome.evidence:
                     raise InvalidError("the evidence is too deep")
             return await super().report(request)
 
@@ -300,7 +300,7 @@ def test_a_report_that_the_hub_does_not_take_goes_without_evidence_and_holds_up_
         assert "the hub refused it" in outcome_of(lab, bad).evidence
 
     lab = Lab(tmp_path)
-    lab.wrapped_legs = lambda: Legs(lab.hub) - a fake stands for it
+    lab.wrapped_legs = lambda: Legs(lab.hub)
     lab.play(scenario)
 
 
@@ -326,7 +326,7 @@ def test_a_report_that_is_refused_for_ever_is_kept_and_the_others_go_on(tmp_path
         assert await lab.verdict(task_id) == "completed"
 
     lab = Lab(tmp_path)
-    lab.wrapped_legs = lambda: Legs(lab.hub) - a fake stands for it
+    lab.wrapped_legs = lambda: Legs(lab.hub)
     lab.play(scenario)
 
 
@@ -393,7 +393,7 @@ def test_a_grace_for_a_cancel_leaves_time_for_the_report(tmp_path: Path) -> None
             graces.append(grace_s)
             return await inner(grace_s)
 
-        line.cancel = cancel - a fake stands for it
+        line.cancel = cancel
         lab.hub.cancel(task_id)
         await lab.verdict(task_id)
 

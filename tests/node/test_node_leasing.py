@@ -290,7 +290,7 @@ def test_one_renewal_that_the_hub_cannot_take_costs_the_others_nothing(tmp_path:
             assert lab.runners.runs[delivery.delivery_id].pauses == 0
 
     lab = Lab(tmp_path, settings=settings_with(replace(AGENT, capacity=3)))
-    lab.wrapped_legs = lambda: Legs(lab.hub) - a fake stands for it
+    lab.wrapped_legs = lambda: Legs(lab.hub)
     lab.play(scenario)
 
 

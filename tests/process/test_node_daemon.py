@@ -41,8 +41,8 @@ class RealLab(Lab):
 
     def __init__(self, terms: Terms = TERMS) -> None:
         super().__init__(terms)
-        self.clock = RealClock() - a fake stands for it
-        self.ids = RealIds(RealClock()) - a fake stands for it
+        self.clock = RealClock()
+        self.ids = RealIds(RealClock())
 
 
 @final
@@ -111,7 +111,9 @@ class Site:
     async def note(self, name: str) -> str:
         """What a program of the test wrote."""
         path = self.files / name
-        return await eventually_async(lambda: path.read_text().strip() if path.exists() else "", BOUND_S, name)
+        return await eventually_async(
+            lambda: path.read_text().strip() if path.exists() else "", BOUND_S, name
+        )
 
     def runs(self) -> list[Path]:
         folder = self.home / "node" / "laptop" / "runs"

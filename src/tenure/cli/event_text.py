@@ -64,7 +64,9 @@ def _renewed(body: Body) -> str:
     if progress.get("output_bytes"):
         parts.append(f"{progress['output_bytes']} bytes of output")
     if progress.get("files_changed"):
-        parts.append(f"{progress['files_changed']} files changed")
+        parts.append(
+            f"{progress['files_changed']} file{'' if progress['files_changed'] == 1 else 's'} changed"
+        )
     return "lease renewed" + (": " + ", ".join(parts) if parts else "")
 
 

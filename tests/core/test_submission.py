@@ -8,7 +8,7 @@ import pytest
 
 from tenure.core import commands as cm
 from tenure.core.attempt import Verdict
-from tenure.core.ids import TaskId
+from tenure.core.ids import Address, DeliveryId, TaskId
 from tenure.core.late import Late
 from tenure.core.task import Check, TaskState
 from tests.core.lab import SHA, Lab
@@ -103,3 +103,16 @@ def test_what_can_never_be_right_is_refused_and_leaves_no_trace(
     assert isinstance(refusal, cm.Refusal)
     assert refusal.code == code
     assert len(lab.events) == before
+
+
+def test_a_claim_for_several_recipients_uses_every_offer_that_it_brings(lab: Lab) -> None:
+    node = lab.node()
+    specs = tuple(cm.RecipientSpec(name=name, harness="command") for name in ("one", "two", "three"))
+    lab.run(cm.StartNode(node, cm.IncarnationId("i_three"), "boot1", 1, "linux", "1", specs))
+    for route in ("one", "two", "three"):
+        for _ in range(3):
+            lab.submit(route=route)
+    offers = tuple(cm.Offer(DeliveryId(f"d_{number}"), "x" * 64) for number in range(3))
+    free = {Address(f"{name}@laptop"): 1 for name in ("one", "two", "three")}
+    reply = lab.run(cm.Claim(node, cm.IncarnationId("i_three"), cm.ClaimId("c_x"), free, offers))
+    assert len(reply.deliveries) == 3

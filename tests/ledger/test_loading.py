@@ -290,6 +290,7 @@ def test_every_look_up_walks_the_index_that_was_made_for_it(database: Path, name
         parameters = (0, 1, "[]") if name == "QUEUED" else ("[]",)
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", parameters)]
     assert any(index in step for step in plan)
-    assert all("VIRTUAL TABLE" in step or "subquery" in step for step in plan if step.startswith("SCAN")), (
-        plan
+    assert [step for step in plan if step.startswith("SCAN") and "VIRTUAL TABLE" not in step] in (
+        [],
+        ["SCAN q"],
     )

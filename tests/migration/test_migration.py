@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from tenure.errors import DataFolderTooNewError, StorageFailedError
+from tenure.errors import ConfigurationError, DataFolderTooNewError, StorageFailedError
 from tenure.ledger.migrating import REVISIONS, bring_up_to_date
 from tenure.ledger.schema import metadata
 from tenure.ledger.trigger import triggers
@@ -157,3 +157,12 @@ async def test_a_new_data_folder_is_made_by_the_first_start(tmp_path: Path) -> N
     await ledger.open()
     await lived(Desk(ledger, clock))
     await ledger.close()
+
+
+def test_too_old_an_engine_is_said_before_anything_is_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
+    with pytest.raises(ConfigurationError, match=r"3\.37"):
+        migrated(tmp_path / "hub.db")
+    assert list(tmp_path.iterdir()) == []

@@ -115,6 +115,8 @@ def test_after_a_stop_the_renewals_go_before_anything_is_started(tmp_path: Path)
         await pause(5.0)
         count = len(lab.hub.heard)
         lab.hub.submit()
+        # An answer that takes its time must not let the others overtake.
+        lab.hub.delays["renew"] = 2.0
         lab.clock.pass_s(45.0)  # SIGSTOP, SIGCONT
         await until(lambda: len(lab.runners.executed) == 2)
         heard = [name for name, _ in lab.hub.heard[count:] if name in {"renew", "acknowledge"}]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import shutil
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -15,7 +17,7 @@ import pytest
 
 from tenure.core.access import Role
 from tenure.errors import ConfigurationError, InsecureBindError, UnavailableError
-from tenure.servers.rest.serve import Bind, refuse_insecure, serve
+from tenure.servers.rest.serve import Bind, open_socket, refuse_insecure, serve
 from tenure.wire.legs import CONTRACT_HEADER
 from tests.eventually import eventually_async
 from tests.hub.lab import ANN, Desk, Lab
@@ -203,6 +205,16 @@ def test_an_address_that_others_reach_needs_tls_or_the_flag(host: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.1.2.3"])
 def test_the_machine_itself_needs_neither(host: str) -> None:
     refuse_insecure(Bind(host=host))
+
+
+def test_no_answer_waits_for_the_acknowledgement_of_its_first_piece() -> None:
+    with (
+        contextlib.closing(open_socket(Bind())) as listener,
+        socket.create_connection(listener.getsockname(), timeout=5),
+    ):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 async def test_a_port_that_is_taken_is_told_by_name() -> None:

@@ -71,11 +71,13 @@ def _grant_for(
     # Some candidates may have gone to an earlier recipient of this very claim.
     already = len(draft.events)
     for task_id in draft.world.candidates(queues, units + already, draft.now.wall_ms):
+        if len(granted) >= units:
+            break  # before an offer is taken: an offer that is taken and not used is lost to the others
         task = draft.get(Task, task_id)
         if task.queue_key not in queues:
             continue
         offer = next(offers, None)
-        if offer is None or len(granted) >= units:
+        if offer is None:
             break
         draft.emit(
             ev.DeliveryGranted(

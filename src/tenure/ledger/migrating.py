@@ -6,28 +6,38 @@ it was. Alembic and SQLAlchemy are loaded only then; an ordinary start costs one
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tenure.errors import DataFolderTooNewError, StorageFailedError
+from tenure.errors import ConfigurationError, DataFolderTooNewError, StorageFailedError
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable
 
 REVISIONS = ("0001",)
 """Every revision of this version, oldest first. `PRAGMA user_version` counts them too, so that a database can
 be told to be newer although its revision's name says nothing."""
+OLDEST_SQLITE = (3, 37, 0)
+"""The first with STRICT tables."""
 
 
 def bring_up_to_date(open_connection: Callable[[], sqlite3.Connection]) -> None:
     """Create or upgrade the schema if need be.
 
     Raises:
+        ConfigurationError: this Python has too old a SQLite.
         DataFolderTooNewError: a later version wrote it. Nothing was touched.
         StorageFailedError: it is the database of another program. Nothing was touched.
         sqlite3.Error: the engine refused; the upgrade was taken back.
     """
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        oldest = ".".join(map(str, OLDEST_SQLITE))
+        raise ConfigurationError(
+            f"this Python has SQLite {sqlite3.sqlite_version}; {oldest} or newer is needed. Use another Python.",
+            found=sqlite3.sqlite_version,
+            needed=oldest,
+        )
     connection = open_connection()
     try:
         stored = _stored_revision(connection)

@@ -141,9 +141,12 @@ class Claiming:
         for start in range(0, len(items), BATCH):
             part = tuple(items[start : start + BATCH])
             reply = await self._answered(part, by_id)
-            for item in reply.items:
+            answers = {item.delivery_id: item for item in reply.items}
+            for item in part:
                 if (holding := by_id.get(item.delivery_id)) is not None:
-                    await self._heed(holding, item)
+                    # One that the hub passed over must not keep its unit for ever.
+                    none = ws.ItemReply(delivery_id=item.delivery_id, answer="not at all")
+                    await self._heed(holding, answers.get(item.delivery_id, none))
 
     # -- asking
 

@@ -13,7 +13,7 @@ Three kinds of end, and what each rests on:
 
 After a crash anywhere in here the run folder says what is (`readoption`), and the way goes on from there. An error that
 nobody expected is logged, and the folder is asked again, a few times; then the lease is left to run out, and the hub says
-`unknown`.
+`unknown`, while it is tried now and then.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ JUDGING = 4
 TRIES = 5
 """Times an error that nobody expected is tried to be got over, for one Delivery."""
 RETRY_S = (0.5, 30.0)
+STUCK_S = 300.0
+"""Between two later tries. Until one succeeds the lease is not renewed: nobody must believe that it goes on."""
 HAND_BACK = frozenset({"deadline", "other boot", "forbidden"})
 """Why a runner started nothing, where neither the Attempt nor this machine is at fault."""
 
@@ -118,13 +120,12 @@ class Executions:
                 return
             except Exception:
                 log.exception("%s: an error that nobody expected", holding.delivery_id)
-            if backoff.tries >= TRIES:
-                log.error(
-                    "%s is given up; its lease runs out, and the hub will say unknown", holding.delivery_id
-                )
+            if backoff.tries < TRIES:
+                await backoff.pause()
+            else:
+                log.error("%s is stuck; its lease is left to run out", holding.delivery_id)
                 holding.enter(Phase.STUCK)
-                return
-            await backoff.pause()
+                await holding.changed.wait(STUCK_S)
             with suppress(OSError):
                 state = await self._tools.runners.probe(holding.run_dir)
 
@@ -300,7 +301,7 @@ class Executions:
         except UnavailableError as error:
             holding.is_unsaved = True
             log.warning("%s: its ending could not be stored yet: %s", holding.delivery_id, error)
-        holding.ending = ending
+        holding.end(ending)
         self._tools.holdings.enter(holding, Phase.REPORTING)
 
     async def _in_executor(self, work: Callable[[], T]) -> T:

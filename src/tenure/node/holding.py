@@ -72,6 +72,7 @@ class Holding:
         self.usage = Usage()
         self.started_at_ms: int | None = None
         self.ending: Ending | None = None
+        self.tree_gone = False
         self.answer: str | None = None
 
     @property
@@ -83,10 +84,6 @@ class Holding:
         """Should nothing be started any more?"""
         return self.is_lost or self.cancel_grace_s is not None
 
-    @property
-    def tree_gone(self) -> bool:
-        return self.ending is not None and self.ending.tree_gone
-
     def enter(self, phase: Phase) -> None:
         self.phase = phase
         self.changed.give()
@@ -96,6 +93,10 @@ class Holding:
         if counter >= self.counter:
             self.counter, self.deadline_ns = counter, deadline_ns
             self.changed.give()
+
+    def end(self, ending: Ending) -> None:
+        """What is to be reported is known."""
+        self.ending, self.tree_gone = ending, ending.tree_gone
 
     def lose(self) -> None:
         """The hub says that ownership has moved on."""

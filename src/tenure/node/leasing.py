@@ -91,6 +91,7 @@ class Leasing:
         self._backoff = Backoff(tools.ids, *RETRY_S)
         self._rounds = 0
         self._due_ns = 0
+        self._is_catching_up = False
         self._round_over = Signal()
 
     async def run(self) -> None:
@@ -106,7 +107,7 @@ class Leasing:
 
     async def caught_up(self) -> None:
         """Returns at once, unless a round is overdue: then when it is over, answered or not."""
-        while self._is_overdue():
+        while self._is_overdue() or self._is_catching_up:
             self._holdings.grown.give()
             await self._round_over.wait()
 
@@ -145,6 +146,7 @@ class Leasing:
             TenureError: the hub does not hear this daemon any more.
         """
         now_ns = self._clock.boot_ns()
+        self._is_catching_up = self._is_overdue()
         renewable = list(self._may_be_renewed())
         is_due = now_ns >= self._due_ns
         batch = renewable if is_due else [one for one in renewable if one.is_urgent]
@@ -163,6 +165,7 @@ class Leasing:
             log.warning("leases were not renewed; again in %.1f s: %s", pause_s, error)
             self._due_ns = min(self._due_ns, self._clock.boot_ns() + int(pause_s * NS))
         finally:
+            self._is_catching_up = False
             self._round_over.give()
 
     async def _renew(self, part: Sequence[Holding]) -> None:

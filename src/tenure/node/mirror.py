@@ -82,7 +82,11 @@ _END = (
 _CLOSE = "UPDATE delivery SET stage = 'closed', answer = ? WHERE delivery_id = ?"
 _RELEASE = "UPDATE delivery SET stage = 'closed', released = 1, outcome = NULL, handback = NULL WHERE delivery_id = ?"
 _DROP = "DELETE FROM delivery WHERE delivery_id = ?"
-_LOAD = "SELECT body, stage, outcome, handback, tree_gone, answer FROM delivery WHERE released = 0 ORDER BY delivery_id"
+_LOAD = (
+    "SELECT body, stage, CASE stage WHEN 'ended' THEN outcome END, handback, tree_gone, answer FROM delivery "
+    "WHERE released = 0 ORDER BY delivery_id"
+)
+_ENDING = "SELECT outcome, handback FROM delivery WHERE delivery_id = ?"
 _RELEASED = "SELECT delivery_id, attempt_id, answer FROM delivery WHERE released = 1 ORDER BY delivery_id"
 _KNOWN = "SELECT delivery_id FROM delivery"
 _ATTEMPTS = "SELECT attempt_id, MIN(stage = 'closed') FROM delivery GROUP BY attempt_id"
@@ -130,7 +134,8 @@ class MirroredDelivery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Row(Struct, frozen=True):
-    """A row as it stands. `stage`: `mirrored`, `ended` (then one of `outcome` and `handback` is set) or `closed`."""
+    """A row as it stands. `stage`: `mirrored`, `ended` (then one of `outcome` and `handback` is set) or `closed` (then the
+    outcome, which may be large, is left where it is: `Mirror.ending`)."""
 
     mirrored: MirroredDelivery
     receipt_digest: str
@@ -263,6 +268,14 @@ class Mirror:
                 path=str(self._path),
             ) from error
 
+    async def ending(self, delivery_id: DeliveryId) -> Ending | None:
+        """What was to be reported of a Delivery; None where nothing is stored of it (any more)."""
+        rows = await self._read(_ENDING, (delivery_id,))
+        if not rows or rows[0] == (None, None):
+            return None
+        outcome, handback = rows[0]
+        return Ending(delivery_id, _outcome(outcome), handback)
+
     async def released(self) -> list[Released]:
         """Those of which only folders may be left, oldest first."""
         return [Released(*row) for row in await self._read(_RELEASED)]
@@ -304,8 +317,8 @@ class Mirror:
             stack.pop_all()
         return connection
 
-    async def _read(self, statement: str) -> list[Any]:
-        return await self._in_executor(lambda: self._open_connection().execute(statement).fetchall())
+    async def _read(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        return await self._in_executor(lambda: self._open_connection().execute(statement, values).fetchall())
 
     async def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if not rows:
@@ -375,6 +388,10 @@ def storage_error(path: Path, error: Exception) -> UnavailableError:
     return StorageFailedError(f"{path} cannot be used ({error}); look at the disk", path=str(path))
 
 
+def _outcome(stored: bytes | None) -> Outcome | None:
+    return None if stored is None else msgspec.json.decode(stored, type=Outcome)
+
+
 def _own_copy(error: BaseException) -> BaseException:
     """One for each that waits: a shared exception would gather all their tracebacks."""
     return type(error)(error.message, **error.facts) if isinstance(error, UnavailableError) else error
@@ -387,7 +404,7 @@ def _row(
         mirrored=msgspec.json.decode(body, type=MirroredDelivery),
         receipt_digest=hashlib.sha256(body).hexdigest(),
         stage=stage,
-        outcome=None if outcome is None else msgspec.json.decode(outcome, type=Outcome),
+        outcome=_outcome(outcome),
         handback=handback,
         tree_gone=bool(tree_gone),
         answer=answer,

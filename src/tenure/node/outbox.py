@@ -120,6 +120,9 @@ class Outbox:
                 self._put_off(holding, "the hub's answer was not understood")
         try:
             await self._mirror.close_all(closed)
+            for delivery_id in closed:
+                if not batch[delivery_id].is_unsaved:
+                    batch[delivery_id].ending = None  # it may be large, and the store has it
         except UnavailableError as error:
             log.warning("that %d reports were answered could not be stored yet: %s", len(closed), error)
             for delivery_id in closed:

@@ -72,7 +72,8 @@ class Readoption:
         holding = Holding(row.mirrored, row.receipt_digest, self._runs / row.mirrored.delivery_id)
         state: RunnerState | None = None
         if row.outcome is not None or row.handback is not None:
-            holding.ending = Ending(holding.delivery_id, row.outcome, row.handback)
+            holding.end(Ending(holding.delivery_id, row.outcome, row.handback))
+        holding.tree_gone = holding.tree_gone or row.tree_gone
         holding.answer = row.answer
         if row.stage == "ended":
             holding.phase = Phase.REPORTING

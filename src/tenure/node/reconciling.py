@@ -108,10 +108,10 @@ class Reconciling:
         if reply.ignored:
             return
         advised = [(*told[one.delivery_id], one.advice) for one in reply.advice if one.delivery_id in told]
-        released = [one for one, phase, advice in advised if self._heed(one, phase, advice)]
+        released = [one for one, phase, advice in advised if await self._heed(one, phase, advice)]
         await self._release(released)
 
-    def _heed(self, holding: Holding, told: Phase, advice: str) -> bool:
+    async def _heed(self, holding: Holding, told: Phase, advice: str) -> bool:
         """Does what is advised; True where the row may be let go.
 
         Advice on what has moved on since it was told is out of date; the next snapshot asks again."""
@@ -122,9 +122,7 @@ class Reconciling:
                 return True
             case "go_on" | "report" if told is Phase.CLOSED:
                 # It has lost our report (its data was restored from an older copy): it gets it again.
-                if holding.ending is not None:
-                    log.warning("%s: the hub asks for its report again", holding.delivery_id)
-                    self._holdings.enter(holding, Phase.REPORTING)
+                await self._report_again(holding)
                 return False
             case "close" | "stop" if told is not Phase.REPORTING:
                 log.warning("%s: the hub says %s; its work is stopped", holding.delivery_id, advice)
@@ -132,6 +130,13 @@ class Reconciling:
                 return False
             case _:
                 return False
+
+    async def _report_again(self, holding: Holding) -> None:
+        ending = holding.ending or await self._mirror.ending(holding.delivery_id)
+        if ending is not None:
+            log.warning("%s: the hub asks for its report again", holding.delivery_id)
+            holding.end(ending)
+            self._holdings.enter(holding, Phase.REPORTING)
 
     async def _release(self, holdings: list[Holding]) -> None:
         ids: list[DeliveryId] = [one.delivery_id for one in holdings]

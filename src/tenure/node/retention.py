@@ -89,6 +89,7 @@ class Retention:
                 await self._tools.mirror.end(holding.ending)
             if holding.phase is Phase.CLOSED and holding.answer is not None:
                 await self._tools.mirror.close_all({holding.delivery_id: holding.answer})
+                holding.ending = None
             holding.is_unsaved = False
 
     async def _let_go(self) -> None:

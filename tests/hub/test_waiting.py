@@ -103,7 +103,7 @@ async def test_a_node_that_closes_its_connection_leaves_the_room() -> None:
     async with Lab().running() as lab:
         desk = await lab.node()
         left = asyncio.get_running_loop().create_future()
-        claim = asyncio.ensure_future(lab.legs.claim(await desk.who(), desk.asks(wait_s=20), left))
+        claim = asyncio.ensure_future(lab.legs.claim(await desk.who(), desk.asks(wait_s=20), lambda: left))
         await eventually_async(lambda: len(lab.hub.room) == 1)
         left.set_result(None)
         assert (await asyncio.wait_for(claim, BOUND_S)).grants == ()

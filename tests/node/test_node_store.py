@@ -14,7 +14,8 @@ from tenure.core.canonical import digest
 from tenure.errors import DataFolderTooNewError, StorageFailedError, StorageFullError
 from tenure.node import mirror as mirror_module
 from tenure.node import retention
-from tenure.node.mirror import Ending, Mirror, MirroredDelivery, storage_error
+from tenure.node.mirror import Mirror, storage_error
+from tenure.node.mirrored import Ending, MirroredDelivery
 from tenure.wire.legs import Grant
 from tests.node.fake_runners import Program
 from tests.node.node_lab import AGENT, Lab, pause, settings_with, until
@@ -60,9 +61,11 @@ async def test_a_row_goes_from_mirrored_to_ended_to_closed_to_released(mirror: M
     assert (row.stage, row.outcome, row.tree_gone) == ("ended", DONE, True)
     await mirror.close_all({"d_1": "recorded"})  # type: ignore[dict-item] - a fake stands for it
     (row,) = await mirror.load()
-    assert (row.stage, row.outcome, row.answer) == ("closed", DONE, "recorded")
+    assert (row.stage, row.outcome, row.tree_gone, row.answer) == ("closed", None, True, "recorded")
+    assert await mirror.ending("d_1") == Ending("d_1", DONE)  # type: ignore[arg-type] - any text is an id here
     await mirror.release(["d_1"])  # type: ignore[list-item] - a fake stands for it
     assert await mirror.load() == []
+    assert await mirror.ending("d_1") is None  # type: ignore[arg-type] - any text is an id here
     (released,) = await mirror.released()
     assert (released.delivery_id, released.answer) == ("d_1", "recorded")
     assert await mirror.attempts() == {"t_1/1": True}
@@ -79,8 +82,7 @@ async def test_what_is_done_twice_is_as_done_once(mirror: Mirror) -> None:
     assert (row.mirrored.grant.token, row.outcome, row.handback) == ("secret", DONE, None)
     await mirror.close_all({"d_1": "recorded"})  # type: ignore[dict-item] - a fake stands for it
     await mirror.end(Ending("d_1", replace(DONE, summary="late")))  # type: ignore[arg-type] - a fake stands for it
-    (row,) = await mirror.load()
-    assert (row.stage, row.outcome) == ("closed", DONE)
+    assert await mirror.ending("d_1") == Ending("d_1", DONE)  # type: ignore[arg-type] - any text is an id here
 
 
 async def test_a_mirrored_delivery_cannot_be_changed_even_by_hand(mirror: Mirror, tmp_path: Path) -> None:

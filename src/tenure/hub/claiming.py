@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, final
 
 from tenure.core import limits
@@ -24,19 +24,24 @@ from tenure.hub.service import Hub
 from tenure.hub.waiting import Visit
 from tenure.wire.legs import ClaimReply, ClaimRequest, Grant
 
+Gone = Callable[[], Awaitable[object]]
+"""Watches for a node that goes away; called only by a claim that waits, so that nothing is left unawaited."""
+
 
 @final
 class Claims:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
-    async def claim(self, node_id: NodeId, asked: ClaimRequest, gone: Awaitable[object] | None) -> ClaimReply:
+    async def claim(self, node_id: NodeId, asked: ClaimRequest, gone: Gone | None) -> ClaimReply:
         """Grants for as much as there is; without any, wait up to `wait_s` for some. `gone` completes when the node
         has gone away; it is not awaited further then."""
         granted = await self._look(node_id, asked)
         if granted or asked.wait_s <= 0:
             return await self._grants(granted)
-        left = asyncio.ensure_future(gone) if gone is not None else asyncio.get_running_loop().create_future()
+        left = (
+            asyncio.ensure_future(gone()) if gone is not None else asyncio.get_running_loop().create_future()
+        )
         self._hub.presence.holds(node_id)
         try:
             return await self._grants(await self._wait(node_id, asked, left))

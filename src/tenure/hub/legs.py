@@ -9,7 +9,7 @@ the answer to all. The same word for another node's Delivery is only `stale_fenc
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import final
 
 from msgspec.structs import replace
@@ -23,7 +23,7 @@ from tenure.core.enrollment import start_refusal
 from tenure.core.ids import NodeId
 from tenure.core.recipient import CONTRACTS, Node
 from tenure.hub.access import Principal, superseded
-from tenure.hub.claiming import Claims
+from tenure.hub.claiming import Claims, Gone
 from tenure.hub.leg_bounds import (
     check_claim,
     check_credential,
@@ -107,9 +107,7 @@ class Legs:
 
     # -- claim
 
-    async def claim(
-        self, who: Principal, asked: ws.ClaimRequest, gone: Awaitable[object] | None = None
-    ) -> ws.ClaimReply:
+    async def claim(self, who: Principal, asked: ws.ClaimRequest, gone: Gone | None = None) -> ws.ClaimReply:
         """Grants for as much as there is; without any, wait up to `wait_s` for some. `gone` completes when the node
         has gone away.
 

@@ -30,7 +30,8 @@ from tenure.errors import InvalidError, TenureError, UnavailableError
 from tenure.node.holding import Holding, Holdings, Phase
 from tenure.node.leasing import Leasing
 from tenure.node.link import HubLegs, is_final
-from tenure.node.mirror import Mirror, MirroredDelivery
+from tenure.node.mirror import Mirror
+from tenure.node.mirrored import MirroredDelivery
 from tenure.node.pacing import Backoff, pause
 from tenure.wire import legs as ws
 

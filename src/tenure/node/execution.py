@@ -40,7 +40,8 @@ from tenure.node.following import Follower
 from tenure.node.holding import Holding, Holdings, Phase
 from tenure.node.judging import Ended, judge_run, judge_unseen
 from tenure.node.leasing import Leasing
-from tenure.node.mirror import Ending, Mirror
+from tenure.node.mirror import Mirror
+from tenure.node.mirrored import Ending
 from tenure.node.pacing import Backoff
 from tenure.node.preparing import Preparer, bare_launch
 from tenure.node.report import PATCH_BYTES, outcome_canceled, outcome_not_started, outcome_of_run

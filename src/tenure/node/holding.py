@@ -27,7 +27,7 @@ from tenure.core.attempt import Usage
 from tenure.core.delivery import Progress
 from tenure.core.ids import Address, DeliveryId
 from tenure.core.limits import GRANTS, SNAPSHOT
-from tenure.node.mirror import Ending, MirroredDelivery
+from tenure.node.mirrored import Ending, MirroredDelivery
 from tenure.node.pacing import Signal
 from tenure.runtime.settings_schema import RecipientSettings
 
@@ -97,6 +97,11 @@ class Holding:
     def end(self, ending: Ending) -> None:
         """What is to be reported is known."""
         self.ending, self.tree_gone = ending, ending.tree_gone
+
+    def forget_ending(self) -> None:
+        """It may be large, and once it was answered the store's copy will do."""
+        if self.phase is Phase.CLOSED and not self.is_unsaved:
+            self.ending = None
 
     def lose(self) -> None:
         """The hub says that ownership has moved on."""

@@ -34,10 +34,9 @@ from msgspec import Struct
 
 from tenure.core.attempt import Outcome
 from tenure.core.canonical import canonical
-from tenure.core.ids import AttemptId, DeliveryId, IncarnationId, NodeId, attempt_id
+from tenure.core.ids import AttemptId, DeliveryId, IncarnationId, NodeId
 from tenure.errors import DataFolderTooNewError, StorageFailedError, StorageFullError, UnavailableError
-from tenure.runtime.settings_schema import RecipientSettings
-from tenure.wire.legs import Grant
+from tenure.node.mirrored import Ending, MirroredDelivery
 
 SCHEMA = 1
 """Of this file. Raised with every change of the tables; older files are brought up step by step."""
@@ -116,23 +115,6 @@ class Identity(Struct, frozen=True):
     incarnation: IncarnationId
 
 
-class MirroredDelivery(Struct, frozen=True, forbid_unknown_fields=True):
-    """A Delivery as it was granted, and the recipient's settings as they were when it was mirrored, by whom and when."""
-
-    grant: Grant
-    recipient: RecipientSettings
-    incarnation: IncarnationId
-    mirrored_at_ms: int
-
-    @property
-    def delivery_id(self) -> DeliveryId:
-        return self.grant.delivery_id
-
-    @property
-    def attempt_id(self) -> AttemptId:
-        return attempt_id(self.grant.task_id, self.grant.number)
-
-
 class Row(Struct, frozen=True):
     """A row as it stands. `stage`: `mirrored`, `ended` (then one of `outcome` and `handback` is set) or `closed` (then the
     outcome, which may be large, is left where it is: `Mirror.ending`)."""
@@ -152,18 +134,6 @@ class Released(Struct, frozen=True):
     delivery_id: DeliveryId
     attempt_id: AttemptId
     answer: str | None
-
-
-class Ending(Struct, frozen=True):
-    """What is to be reported of a Delivery: an outcome, or the proof that nothing was started."""
-
-    delivery_id: DeliveryId
-    outcome: Outcome | None = None
-    handback: str | None = None
-
-    @property
-    def tree_gone(self) -> bool:
-        return self.handback is not None or (self.outcome is not None and self.outcome.tree_gone)
 
 
 class _Change(Struct):

@@ -17,10 +17,11 @@ from typing import final
 from tenure.core.clock import Clock, IdSource
 from tenure.core.ids import IncarnationId
 from tenure.core.limits import BATCH
-from tenure.errors import InvalidError, TenureError, UnavailableError
+from tenure.errors import InvalidError, InvariantError, TenureError, UnavailableError
 from tenure.node.holding import Holding, Holdings, Phase
 from tenure.node.link import HubLegs, is_final
-from tenure.node.mirror import Ending, Mirror
+from tenure.node.mirror import Mirror
+from tenure.node.mirrored import Ending
 from tenure.node.pacing import Backoff, pause
 from tenure.node.report import without_evidence
 from tenure.wire import legs as ws
@@ -82,7 +83,10 @@ class Outbox:
         return [
             one
             for one in self._holdings.in_phase(Phase.REPORTING)
-            if not one.is_renewing and not one.is_urgent and self._not_before_ns.get(one, 0) <= now_ns
+            if one.ending is not None
+            and not one.is_renewing
+            and not one.is_urgent
+            and self._not_before_ns.get(one, 0) <= now_ns
         ]
 
     async def _send_or_split(self, batch: Sequence[Holding]) -> None:
@@ -121,8 +125,7 @@ class Outbox:
         try:
             await self._mirror.close_all(closed)
             for delivery_id in closed:
-                if not batch[delivery_id].is_unsaved:
-                    batch[delivery_id].ending = None  # it may be large, and the store has it
+                batch[delivery_id].forget_ending()
         except UnavailableError as error:
             log.warning("that %d reports were answered could not be stored yet: %s", len(closed), error)
             for delivery_id in closed:
@@ -144,7 +147,7 @@ class Outbox:
                 "%s: the hub refused its report; it goes without evidence: %s", holding.delivery_id, error
             )
             plain = without_evidence(ending.outcome, error.message)
-            holding.ending = Ending(holding.delivery_id, plain)
+            holding.end(Ending(holding.delivery_id, plain))
         self._put_off(holding, error.message, at_once=holding.ending is not ending)
 
     def _put_off(self, holding: Holding, why: str, *, at_once: bool = False) -> None:
@@ -155,14 +158,20 @@ class Outbox:
 
 
 def report_of(holding: Holding) -> ws.ReportItem:
-    """The report of one Delivery, as it is sent each time."""
+    """The report of one Delivery, as it is sent each time.
+
+    Raises:
+        InvariantError: nothing is known to report. It is never made up.
+    """
     ending = holding.ending
+    if ending is None:
+        raise InvariantError(f"{holding.delivery_id} is to be reported, and its ending is not known")
     return ws.ReportItem(
         delivery_id=holding.delivery_id,
         fence=holding.grant.fence,
         token=holding.grant.token,
-        outcome=ending.outcome if ending else None,
-        handback=ending.handback if ending else "nothing was started",
+        outcome=ending.outcome,
+        handback=ending.handback,
     )
 
 

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import final
 
 from tenure.node.holding import Holding, Holdings, Phase
-from tenure.node.mirror import Ending, Mirror, Row
+from tenure.node.mirror import Mirror, Row
+from tenure.node.mirrored import Ending
 from tenure.node.runner_folder import Found, RunnerState
 from tenure.node.runners import Runners
 

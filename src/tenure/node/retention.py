@@ -89,8 +89,8 @@ class Retention:
                 await self._tools.mirror.end(holding.ending)
             if holding.phase is Phase.CLOSED and holding.answer is not None:
                 await self._tools.mirror.close_all({holding.delivery_id: holding.answer})
-                holding.ending = None
             holding.is_unsaved = False
+            holding.forget_ending()
 
     async def _let_go(self) -> None:
         released = await self._tools.mirror.released()

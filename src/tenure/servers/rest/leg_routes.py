@@ -23,7 +23,7 @@ async def enroll(request: HubRequest, data: JSONBody[ws.EnrollRequest]) -> ws.En
 @post(ws.CLAIM, dto=LegBody, guards=[speaks], status_code=200, tags=TAGS, summary="Ask for work")
 async def claim(request: HubRequest, data: JSONBody[ws.ClaimRequest]) -> ws.ClaimReply:
     """Held up to `wait_s` until there is some. The same claim id gives the same un-acknowledged grants."""
-    return await legs_of(request).claim(request.user, data, _gone(request) if data.wait_s else None)
+    return await legs_of(request).claim(request.user, data, lambda: _gone(request))
 
 
 @post(ws.ACKNOWLEDGE, dto=LegBody, guards=[speaks], status_code=200, tags=TAGS, summary="Receipts")

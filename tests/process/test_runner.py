@@ -126,7 +126,9 @@ def test_the_program_gets_its_environment_folder_and_input_and_nothing_else(run:
 def test_the_program_ignores_and_blocks_no_signal_because_of_the_runner(run: Run) -> None:
     run.start(run.shell("grep -E '^Sig(Ign|Blk)' /proc/self/status"))
     run.outcome()
-    masks = [int(line.split()[1], 16) for line in run.output().decode().splitlines()]
+    # Signals 32 and 33 are glibc's own; posix_spawn ignores them in what it starts, so under make they are inherited.
+    ours = ~(0b11 << 31)
+    masks = [int(line.split()[1], 16) & ours for line in run.output().decode().splitlines()]
     assert masks == [0, 0]
 
 

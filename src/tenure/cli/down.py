@@ -130,7 +130,10 @@ async def settle_runs(cli: Invocation, folder: DataFolder, options: DownOptions)
     if choice == "cancel":
         await cancel_all(cli, runs)
     else:
-        cli.out.note(f"waiting for {named(runs)}; Ctrl-C stops waiting, and nothing else")
+        cli.out.note(
+            f"waiting for {named(runs)}; Ctrl-C stops waiting, and nothing else "
+            "(--cancel ends them, --leave lets them go on)"
+        )
     await wait_for_runs(cli, folder, seconds(options.wait_s))
 
 

@@ -191,7 +191,7 @@ def tell_up(cli: Invocation, facts: dict[str, dict[str, Any]], *, detached: bool
     out.say(f"  hub   {hub['url']}")
     offered = ", ".join(f"{one['name']} (takes {one['capacity']} at a time)" for one in node["recipients"])
     out.say(f"  node  {node['name']}, recipients: {offered}")
-    out.say("In a git repository:  tenure run -- sh -c 'date > now.txt'")
+    out.say("In a git repository:  tenure run -- sh -c 'date > now.txt; git add .; git commit -m now'")
     out.say(
         "Stop it with:         tenure down" if detached else "Stop it with:         Ctrl-C, or tenure down"
     )

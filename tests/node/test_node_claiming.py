@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tenure.core.attempt import AttemptState
 from tenure.core.decide import decide
 from tenure.core.delivery import Terms
-from tenure.errors import InvalidError, StorageFullError
+from tenure.errors import InvalidError, StorageFullError, UnavailableError
 from tenure.node.mirror import Mirror
 from tenure.wire import legs as ws
 from tests.node.fake_hub import FakeLegs
@@ -82,6 +82,22 @@ def test_no_more_run_at_once_than_the_recipient_has_units(tmp_path: Path) -> Non
 
     Lab(tmp_path).play(scenario)
     assert most == 2
+
+
+def test_a_claim_asks_for_no_more_than_this_node_itself_believes_free(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        lab.runners.program = lambda _: Program(work_s=40.0)
+        lab.hub.refuse["report"] = UnavailableError("not now")
+        await lab.up()
+        await lab.running()
+        await pause(35.0)
+        assert lab.hub.legs_heard("claim")[-1].free == {"agent@laptop": 1}
+        # Its process has ended, but not its Delivery.
+        await pause(35.0)
+        assert not lab.runners.alive()
+        assert lab.hub.legs_heard("claim")[-1].free == {"agent@laptop": 1}
+
+    Lab(tmp_path).play(scenario)
 
 
 def test_a_start_comes_within_milliseconds_of_a_submit_to_a_node_that_waits(tmp_path: Path) -> None:

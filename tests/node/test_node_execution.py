@@ -1,5 +1,6 @@
 """How a Delivery ends here: started or not, seen or not, and what is reported of each."""
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ from tests.node.fake_runners import Program
 from tests.node.node_lab import Lab, pause, until
 
 REPOSITORY = {"repository": "/r", "base_sha": "a" * 40}
+
+
+def stage(lab: Lab) -> str:
+    store = sqlite3.connect(lab.home / "node" / "laptop" / "mirror.db")
+    ((found,),) = store.execute("SELECT stage FROM delivery").fetchall()
+    store.close()
+    return found
 
 
 def outcome_of(lab: Lab, task_id: Any) -> Any:
@@ -183,8 +191,9 @@ def test_an_ending_that_cannot_be_stored_is_reported_all_the_same_and_stored_lat
         await lab.up()
         task_id = lab.hub.submit()
         assert await lab.verdict(task_id) == "completed"
+        assert stage(lab) == "mirrored"
         full = False
-        await pause(130.0)
+        await until(lambda: stage(lab) == "closed", 130.0)
         await lab.restart()
         await pause(5.0)
         assert len(lab.hub.legs_heard("report")) == 1

@@ -78,7 +78,7 @@ _END = (
     "UPDATE delivery SET stage = 'ended', outcome = ?, handback = ?, tree_gone = ? "
     "WHERE delivery_id = ? AND stage = 'mirrored'"
 )
-_CLOSE = "UPDATE delivery SET stage = 'closed', answer = ? WHERE delivery_id = ?"
+_CLOSE = "UPDATE delivery SET stage = 'closed', answer = ? WHERE delivery_id = ? AND stage <> 'mirrored'"
 _RELEASE = "UPDATE delivery SET stage = 'closed', released = 1, outcome = NULL, handback = NULL WHERE delivery_id = ?"
 _DROP = "DELETE FROM delivery WHERE delivery_id = ?"
 _LOAD = (
@@ -211,7 +211,8 @@ class Mirror:
         await self._write(_END, [(outcome, ending.handback, ending.tree_gone, ending.delivery_id)])
 
     async def close_all(self, answers: dict[DeliveryId, str]) -> None:
-        """The hub has answered these reports. They are kept until they are released."""
+        """The hub has answered these reports. They are kept until they are released. One whose ending is not stored stays
+        as it is: closed, it could not be reported again."""
         await self._write(_CLOSE, [(answer, delivery_id) for delivery_id, answer in answers.items()])
 
     async def release(self, delivery_ids: Iterable[DeliveryId]) -> None:

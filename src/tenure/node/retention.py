@@ -23,7 +23,7 @@ from tenure.core.ids import AttemptId, DeliveryId
 from tenure.errors import TenureError
 from tenure.node.clean_up import CleanUp, CleanUpItem
 from tenure.node.holding import Holdings, Phase
-from tenure.node.mirror import Mirror
+from tenure.node.mirror import Mirror, Released
 from tenure.node.pacing import pause
 from tenure.node.runner_folder import Found
 from tenure.node.runners import Runners
@@ -96,11 +96,15 @@ class Retention:
         released = await self._tools.mirror.released()
         kept = await self._kept([one.delivery_id for one in released])
         for row in [one for one in released if one.delivery_id not in kept][:AT_ONCE]:
-            await self._delete_run(row.delivery_id)
-            if row.answer in REPORTED:
-                await self._delete_worktree(row.attempt_id)
-            await self._tools.mirror.drop([row.delivery_id])
-            self._sizes.pop(row.delivery_id, None)
+            # One that cannot be deleted must not keep the others.
+            await self._tried(self._let_one_go(row))
+
+    async def _let_one_go(self, row: Released) -> None:
+        await self._delete_run(row.delivery_id)
+        if row.answer in REPORTED:
+            await self._delete_worktree(row.attempt_id)
+        await self._tools.mirror.drop([row.delivery_id])
+        self._sizes.pop(row.delivery_id, None)
 
     async def _kept(self, oldest_first: list[DeliveryId]) -> set[DeliveryId]:
         """The newest, as many as may stay by number and by size."""

@@ -27,9 +27,6 @@ from tests.hub.lab import ANN, Lab
 from tests.process.runner_lab import is_alive, is_stopped
 from tests.servers.face import TOKENS, served
 
-# A claim that is granted at once leaves the hub's wait for the end of the connection unused.
-pytestmark = pytest.mark.filterwarnings("ignore:coroutine '_gone' was never awaited:RuntimeWarning")
-
 BOUND_S = 60.0
 TERMS = Terms(offer_ttl_ms=10_000, lease_ttl_ms=3_000, suspect_grace_ms=60_000, cancel_grace_ms=20_000)
 BOOT_ID = inspect_platform().boot_id

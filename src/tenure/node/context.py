@@ -59,9 +59,9 @@ class ContextFetcher:
             OSError: it cannot be written.
         """
         inputs: list[Input] = []
+        await self._in_executor(partial(make_folders, run_dir))
         for number, reference in enumerate(references, 1):
             path = run_dir / INPUTS / f"{number:03d}-{file_name(reference.uri)}"
-            await self._in_executor(partial(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True))
             found = await self._copied(reference.uri, path)
             if found != reference.digest:
                 raise ConfigurationError(
@@ -139,6 +139,12 @@ class Copy:
     @property
     def digest(self) -> str:
         return self._hash.hexdigest()
+
+
+def make_folders(run_dir: Path) -> None:
+    """The run folder and the one for its inputs, for this user only."""
+    for folder in (run_dir, run_dir / INPUTS):
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def copy_file(uri: str, source: Path, target: Path) -> str:

@@ -67,7 +67,6 @@ class Preparer:
             OSError: a file cannot be written.
         """
         spec = holding.grant.spec
-        await self._in_executor(partial(holding.run_dir.mkdir, mode=0o700, parents=True, exist_ok=True))
         inputs = await self._tools.context.fetch(spec.context, holding.run_dir) if spec.context else ()
         worktree = await self._worktree(holding)
         request = LaunchRequest(
@@ -82,7 +81,7 @@ class Preparer:
             inputs=inputs,
         )
         made = self._tools.harness_for(holding.mirrored.recipient).launch(request)
-        await self._in_executor(partial(write_files, made.files))
+        await self._in_executor(partial(write_files, holding.run_dir, made.files))
         return self._launch(holding, made, worktree)
 
     async def _worktree(self, holding: Holding) -> Worktree | None:
@@ -153,12 +152,13 @@ def spool_limits(settings: Settings, steps: int) -> Limits:
     )
 
 
-def write_files(files: tuple[LaunchFile, ...]) -> None:
-    """Writes what must be there before the start, for this user only.
+def write_files(run_dir: Path, files: tuple[LaunchFile, ...]) -> None:
+    """Makes the run folder, and in it what must be there before the start, for this user only.
 
     Raises:
         OSError: one cannot be written.
     """
+    run_dir.mkdir(mode=0o700, exist_ok=True)
     for file in files:
         path = Path(file.path)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

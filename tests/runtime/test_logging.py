@@ -50,9 +50,11 @@ def test_an_event_is_one_line_of_json_with_time_level_and_fields() -> None:
 def test_records_of_other_libraries_come_in_the_same_form_and_are_redacted_too() -> None:
     stream = io.StringIO()
     configure_logging(stream=stream)
-    logging.getLogger("some.library").info("GET /v1/tasks with %s", f"Bearer {TOKEN}", extra={"token": "abc"})
+    logging.getLogger("another.package").info(
+        "GET /v1/tasks with %s", f"Bearer {TOKEN}", extra={"token": "abc"}
+    )
     (line,) = logged(stream)
-    assert line["logger"] == "some.library"
+    assert line["logger"] == "another.package"
     assert TOKEN not in stream.getvalue()
     assert line["token"] == REDACTED
 

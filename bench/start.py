@@ -22,11 +22,11 @@ from typing import Any
 
 import msgspec
 
-from tenure.cli.data_files import local_hub_url, local_token
+from tenure.cli.process.data_files import local_hub_url, local_token
 from tenure.client.hub import HubClient
-from tenure.node.runner_folder import read_outcome, write_launch
-from tenure.node.runner_link import runner_command
-from tenure.node.runner_messages import Launch, LaunchStep, Outcome
+from tenure.node.run.folder import read_outcome, write_launch
+from tenure.node.run.link import runner_command
+from tenure.node.run.messages import Launch, LaunchStep, Outcome
 from tenure.runtime.clock import RealClock
 from tenure.runtime.platform import read_boot_id, usable_cgroup
 from tenure.wire import api

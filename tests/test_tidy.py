@@ -26,7 +26,7 @@ LONG_FUNCTIONS: dict[str, str] = {
 }
 # Each: a file outside `core` that compares states, and why that is no decision of its own.
 STATE_COMPARISONS: dict[str, str] = {
-    "src/tenure/node/process_tree.py": "a process's state as the kernel tells it, no life cycle of ours",
+    "src/tenure/node/runner/process_tree.py": "a process's state as the kernel tells it, no life cycle of ours",
 }
 # Each: a test file that sleeps, and why a condition cannot be waited for.
 SLEEPERS = {"tests/eventually.py": "the bounded wait that the others use instead of sleeping"}

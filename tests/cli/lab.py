@@ -18,9 +18,9 @@ from typing import Any, TypeVar, final
 
 import pytest
 
-from tenure.cli.data_files import HUB_PART, local_token, write_local_hub
-from tenure.cli.hub_wiring import running_hub
 from tenure.cli.main import run
+from tenure.cli.process.data_files import HUB_PART, local_token, write_local_hub
+from tenure.cli.process.hub_wiring import running_hub
 from tenure.client.hub import HubClient
 from tenure.core.attempt import Outcome, Verdict
 from tenure.core.ids import Address, ClaimId, IncarnationId

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tenure.cli.data_files import HUB_PART, NODES
+from tenure.cli.process.data_files import HUB_PART, NODES
 from tests.cli.lab import HubInThread, called
 from tests.cli.test_reference import COMMANDS
 
@@ -164,7 +164,7 @@ def test_a_bug_is_called_one_and_shows_its_stack_on_demand_only(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("nobody expected this")
 
-    monkeypatch.setattr("tenure.cli.lookup.address_of", broken)
+    monkeypatch.setattr("tenure.cli.asking.lookup.address_of", broken)
     done = hub.call("list")
     assert done.code == 70
     assert "This is a bug" in done.err

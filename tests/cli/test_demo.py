@@ -15,7 +15,7 @@ from tenure.cli.demo.play import Tally, tell_summary
 from tenure.cli.demo.stage import SETTINGS, left_running
 from tenure.cli.demo.story import NotSoError, Story
 from tenure.cli.invocation import Given, Invocation
-from tenure.cli.output import Output
+from tenure.cli.text.output import Output
 from tenure.runtime.clock import RealClock
 from tenure.runtime.settings import parse_settings
 from tests.cli.lab import called

@@ -5,7 +5,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from tenure.cli.event_text import DETAILS, SENTENCES, event_text
+from tenure.cli.text.event import DETAILS, SENTENCES, event_text
 from tenure.core import events as ev
 
 KINDS = {str(kind.__struct_config__.tag): kind for kind in get_args(ev.Event)}

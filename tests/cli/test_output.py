@@ -3,7 +3,7 @@
 import io
 import json
 
-from tenure.cli.output import Output, aligned, clean, one_line
+from tenure.cli.text.output import Output, aligned, clean, one_line
 
 
 class Terminal(io.StringIO):

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tenure.cli.process_mark import (
+from tenure.cli.process.process_mark import (
     ProcessMark,
     ended_within,
     holder_of,

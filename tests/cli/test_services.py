@@ -12,10 +12,10 @@ from typing import Any, final
 
 import pytest
 
-from tenure.cli.data_files import HUB_PART, UP_PART, node_names, node_part
-from tenure.cli.local_run import local_runs
-from tenure.cli.process_mark import ProcessMark, holder_of, is_running, read_mark, send_signal
-from tenure.node.runner_sweep import sweep_now
+from tenure.cli.local.run import local_runs
+from tenure.cli.process.data_files import HUB_PART, UP_PART, node_names, node_part
+from tenure.cli.process.process_mark import ProcessMark, holder_of, is_running, read_mark, send_signal
+from tenure.node.run.sweep import sweep_now
 from tenure.runtime.clock import RealClock
 from tenure.runtime.data_folder import DataFolder
 from tests.cli.lab import Called, called, repository
@@ -87,7 +87,7 @@ def started(*words: str) -> Called:
 
 
 def run_boot() -> str:
-    from tenure.cli.process_mark import boot_id
+    from tenure.cli.process.process_mark import boot_id
 
     return boot_id()
 

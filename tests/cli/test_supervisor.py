@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tenure.cli.readiness import Failed
-from tenure.cli.supervisor import ChildEvent, ChildSpec, Supervisor, trim_log
+from tenure.cli.process.readiness import Failed
+from tenure.cli.process.supervisor import ChildEvent, ChildSpec, Supervisor, trim_log
 from tenure.runtime.clock import RealClock
 
 CHILD = """
@@ -130,7 +130,7 @@ async def test_a_second_stop_kills_a_child_that_does_not_end(tmp_path: Path) -> 
 def test_a_log_that_has_grown_too_long_begins_anew_and_keeps_its_end(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("tenure.cli.supervisor.LOG_BYTES", 10)
+    monkeypatch.setattr("tenure.cli.process.supervisor.LOG_BYTES", 10)
     log = tmp_path / "hub.log"
     log.write_bytes(b"0123456789abcdef")
     trim_log(log)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tenure.cli.moment import parse_duration_s, parse_not_before, shown_duration
-from tenure.cli.task_name import TaskName, parse_task_name
+from tenure.cli.asking.task_name import TaskName, parse_task_name
+from tenure.cli.text.moment import parse_duration_s, parse_not_before, shown_duration
 from tenure.errors import InvalidError
 
 WHOLE = "t_" + "0" * 26

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from tenure.errors import OutcomeUnknownError, UnavailableError
 from tenure.node.pacing import Signal
-from tenure.node.runner_folder import Found, RunnerState, forbidden_outcome, unreached
-from tenure.node.runner_link import Spawned, SpawnResult
-from tenure.node.runner_messages import Launch, Outcome, Push, Reply, Started, Status
-from tenure.node.runner_sweep import SweepResult
+from tenure.node.run.folder import Found, RunnerState, forbidden_outcome, unreached
+from tenure.node.run.link import Spawned, SpawnResult
+from tenure.node.run.messages import Launch, Outcome, Push, Reply, Started, Status
+from tenure.node.run.sweep import SweepResult
 from tests.node.virtual import FakeClock
 
 NS = 1_000_000_000

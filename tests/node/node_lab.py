@@ -13,12 +13,12 @@ from tenure.core.attempt import Attempt, AttemptState
 from tenure.core.delivery import Delivery, DeliveryState, Terms
 from tenure.errors import TenureError
 from tenure.node.daemon import NodeDaemon, NodeIdentity, NodeTools, Ready
-from tenure.node.evidence import Evidence
 from tenure.node.parts import Parts
-from tenure.node.runner_messages import Launch
-from tenure.node.runners import Runners
-from tenure.node.workspace import Workspace
-from tenure.node.worktree import Worktree
+from tenure.node.run.messages import Launch
+from tenure.node.run.runners import Runners
+from tenure.node.worktree.evidence import Evidence
+from tenure.node.worktree.workspace import Workspace
+from tenure.node.worktree.worktree import Worktree
 from tenure.runtime.data_folder import open_data_folder
 from tenure.runtime.platform import Platform
 from tenure.runtime.settings_schema import NodeSettings, RecipientSettings, Settings

@@ -11,7 +11,7 @@ from tenure.core.attempt import AttemptState
 from tenure.core.decide import decide
 from tenure.core.delivery import Terms
 from tenure.errors import InvalidError, StorageFullError, UnavailableError
-from tenure.node.mirror import Mirror
+from tenure.node.delivery.mirror import Mirror
 from tenure.wire import legs as ws
 from tests.node.fake_hub import FakeLegs
 from tests.node.fake_runners import Program

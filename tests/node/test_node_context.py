@@ -10,8 +10,8 @@ import pytest
 
 from tenure.core.task import Reference
 from tenure.errors import ConfigurationError, TooLargeError, UnavailableError
-from tenure.node import context
-from tenure.node.context import ContextFetcher, file_name
+from tenure.node.execution import context
+from tenure.node.execution.context import ContextFetcher, file_name
 from tests.node.virtual import InPlace
 
 WORDS = b"read me"

@@ -17,8 +17,8 @@ from tenure.errors import (
     StorageFullError,
     UnavailableError,
 )
-from tenure.node.mirror import Mirror
-from tenure.node.runner_link import Spawned, SpawnResult
+from tenure.node.delivery.mirror import Mirror
+from tenure.node.run.link import Spawned, SpawnResult
 from tenure.wire import legs as ws
 from tests.node.fake_hub import FakeLegs
 from tests.node.fake_runners import Program

@@ -10,7 +10,7 @@ from tenure.core.attempt import Outcome
 from tenure.core.delivery import Terms
 from tenure.core.late import Late, LateKind
 from tenure.errors import InvalidError
-from tenure.node.leasing import pace_for
+from tenure.node.delivery.leasing import pace_for
 from tenure.wire import legs as ws
 from tests.node.fake_hub import FakeLegs
 from tests.node.fake_runners import Program

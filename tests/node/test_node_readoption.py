@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tenure.core.attempt import Outcome, Verdict
 from tenure.core.delivery import DeliveryState
 from tenure.core.late import Late
-from tenure.node.runner_folder import Found
+from tenure.node.run.folder import Found
 from tests.node.fake_runners import Program
 from tests.node.node_lab import Lab, pause, until
 

@@ -12,20 +12,20 @@ from tenure.core.failure import CheckEnded, Evidence, StepEnded
 from tenure.core.judgement import Judgement
 from tenure.core.limits import EVIDENCE_BYTES
 from tenure.harness.command import CommandHarness
-from tenure.node.evidence import Changes, Commits, FileChange, Patch
-from tenure.node.evidence import Evidence as WorktreeEvidence
-from tenure.node.judging import Ended, judge_run, judge_unseen, tail_text
-from tenure.node.report import (
+from tenure.node.delivery.report import (
     ReportEvidence,
     evidence_text,
     outcome_not_started,
     outcome_of_run,
     without_evidence,
 )
-from tenure.node.runner_folder import unreached
-from tenure.node.runner_messages import Launch, LaunchStep, StepOutcome
-from tenure.node.runner_messages import Outcome as RunnerOutcome
-from tenure.node.start_failure import failure_of_error
+from tenure.node.delivery.start_failure import failure_of_error
+from tenure.node.execution.judging import Ended, judge_run, judge_unseen, tail_text
+from tenure.node.run.folder import unreached
+from tenure.node.run.messages import Launch, LaunchStep, StepOutcome
+from tenure.node.run.messages import Outcome as RunnerOutcome
+from tenure.node.worktree.evidence import Changes, Commits, FileChange, Patch
+from tenure.node.worktree.evidence import Evidence as WorktreeEvidence
 from tests.node.node_lab import AGENT
 
 NS = 1_000_000_000

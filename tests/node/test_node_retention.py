@@ -8,10 +8,10 @@ from typing import Any, cast
 import pytest
 
 from tenure.core.ids import AttemptId, DeliveryId
-from tenure.node.holding import Holdings
-from tenure.node.mirror import Mirror, Released
-from tenure.node.retention import Retention, RetentionTools
-from tenure.node.runners import Runners
+from tenure.node.delivery.holding import Holdings
+from tenure.node.delivery.mirror import Mirror, Released
+from tenure.node.delivery.retention import Retention, RetentionTools
+from tenure.node.run.runners import Runners
 from tests.node.workspace_lab import FIRST, SECOND, Lab, commit_all, opened_lab
 
 

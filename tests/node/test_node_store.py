@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from tenure.core.attempt import AttemptSpec, Outcome, Verdict
 from tenure.core.canonical import digest
 from tenure.errors import DataFolderTooNewError, StorageFailedError, StorageFullError
-from tenure.node import mirror as mirror_module
-from tenure.node import retention
-from tenure.node.mirror import Mirror, storage_error
-from tenure.node.mirrored import Ending, MirroredDelivery
+from tenure.node.delivery import mirror as mirror_module
+from tenure.node.delivery import retention
+from tenure.node.delivery.mirror import Mirror, storage_error
+from tenure.node.delivery.mirrored import Ending, MirroredDelivery
 from tenure.wire.legs import Grant
 from tests.node.fake_runners import Program
 from tests.node.node_lab import AGENT, Lab, pause, settings_with, until

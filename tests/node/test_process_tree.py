@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tenure.node import process_tree
-from tenure.node.process_tree import MARKER_VARIABLE, Process, Tree, read_processes, send_signal
+from tenure.node.runner import process_tree
+from tenure.node.runner.process_tree import MARKER_VARIABLE, Process, Tree, read_processes, send_signal
 from tests.eventually import eventually
 from tests.process.runner_lab import BOUND_S, is_alive, is_stopped, process_of
 

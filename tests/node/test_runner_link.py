@@ -13,11 +13,12 @@ import msgspec
 import pytest
 
 from tenure.errors import OutcomeUnknownError, StorageFullError, UnavailableError
-from tenure.node import runner_folder, runner_link, runner_messages
-from tenure.node.process_tree import MARKER_VARIABLE
-from tenure.node.runner_folder import Found, forbid_start, probe, read_launch, write_launch
-from tenure.node.runner_link import Spawned, connect, spawn, sweep, tree_gone
-from tenure.node.runner_messages import (
+from tenure.node.run import folder as runner_folder
+from tenure.node.run import link as runner_link
+from tenure.node.run import messages as runner_messages
+from tenure.node.run.folder import Found, forbid_start, probe, read_launch, write_launch
+from tenure.node.run.link import Spawned, connect, spawn, sweep, tree_gone
+from tenure.node.run.messages import (
     AskStatus,
     Cancel,
     Kill,
@@ -33,7 +34,8 @@ from tenure.node.runner_messages import (
     StepOutcome,
     Subscribe,
 )
-from tenure.node.runner_record import VERSION, encode, new_outcome
+from tenure.node.runner.process_tree import MARKER_VARIABLE
+from tenure.node.runner.record import VERSION, encode, new_outcome
 from tenure.runtime.process import ChildCommand, ChildResult, run_child
 from tests.eventually import eventually, eventually_async
 from tests.process.runner_lab import (

@@ -17,8 +17,8 @@ from tenure.errors import (
     UnsafePathError,
     WorkspaceBusyError,
 )
-from tenure.node.repository_cache import repository_source
-from tenure.node.workspace import WorkspaceLimits
+from tenure.node.worktree.repository_cache import repository_source
+from tenure.node.worktree.workspace import WorkspaceLimits
 from tests.node.workspace_lab import (
     FIRST,
     SECOND,
@@ -258,7 +258,7 @@ RACER = """
 import asyncio, os, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tenure.node.workspace import Workspace, WorkspaceTools
+from tenure.node.worktree.workspace import Workspace, WorkspaceTools
 
 store, source, base, attempt = sys.argv[1:]
 tools = WorkspaceTools(environment=dict(os.environ), executor=ThreadPoolExecutor(1), boot_id="first-boot")

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tenure.errors import UnsafePathError
-from tenure.node import store_folder
-from tenure.node.clean_up import CleanUp, CleanUpItem
-from tenure.node.store_folder import delete_folder, folder_size, opened_folder
-from tenure.node.worktree import Worktree, folder_name
+from tenure.node.worktree import store_folder
+from tenure.node.worktree.clean_up import CleanUp, CleanUpItem
+from tenure.node.worktree.store_folder import delete_folder, folder_size, opened_folder
+from tenure.node.worktree.worktree import Worktree, folder_name
 from tests.node.workspace_lab import FIRST, SECOND, Lab, commit_all, git, make_repository, opened_lab
 
 
@@ -166,7 +166,7 @@ async def test_the_others_go_on_when_one_cannot_be_removed(lab: Lab, monkeypatch
             raise PermissionError("not yours")
         delete_folder(root, *names)
 
-    monkeypatch.setattr("tenure.node.workspace.delete_folder", refuse)
+    monkeypatch.setattr("tenure.node.worktree.workspace.delete_folder", refuse)
     items = {item.attempt_id: item for item in await lab.clean_up(FIRST, SECOND)}
     assert (items[FIRST].removed, "not yours" in items[FIRST].reason) == (False, True)
     assert first.path.exists()
@@ -176,7 +176,7 @@ async def test_the_others_go_on_when_one_cannot_be_removed(lab: Lab, monkeypatch
 
 
 async def test_a_busy_repository_is_left_for_later(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tenure.node.clean_up.LOCK_WAIT_S", 0.05)
+    monkeypatch.setattr("tenure.node.worktree.clean_up.LOCK_WAIT_S", 0.05)
     worktree = await lab.prepare()
     for workspace, holder in ((lab.workspace, "another call"), (lab.open(), "a fetch")):
         async with workspace.locked(worktree.cache.name.removesuffix(".git"), "a fetch"):
@@ -198,8 +198,8 @@ DYING = """
 import asyncio, itertools, os, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tenure.node.clean_up import CleanUp
-from tenure.node.workspace import Workspace, WorkspaceTools
+from tenure.node.worktree.clean_up import CleanUp
+from tenure.node.worktree.workspace import Workspace, WorkspaceTools
 from tenure.runtime.process import run_child
 
 store, attempt, last = sys.argv[1:]
@@ -400,7 +400,7 @@ async def test_a_folder_that_is_missing_is_deleted_already(tmp_path: Path) -> No
 
 
 async def test_the_cache_is_packed_when_it_has_grown(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tenure.node.clean_up.LOOSE_OBJECTS", 1)
+    monkeypatch.setattr("tenure.node.worktree.clean_up.LOOSE_OBJECTS", 1)
     worktree = await lab.prepare(FIRST)
     (worktree.path / "a.txt").write_text("x")
     for number in range(600):

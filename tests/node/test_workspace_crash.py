@@ -18,8 +18,8 @@ from tenure.errors import (
     UnsafePathError,
     WorkspaceBusyError,
 )
-from tenure.node.workspace import WorkspaceLimits
-from tenure.node.worktree import folder_name
+from tenure.node.worktree.workspace import WorkspaceLimits
+from tenure.node.worktree.worktree import folder_name
 from tenure.runtime.process import ChildCommand, ChildResult, run_child
 from tests.eventually import eventually_async
 from tests.node.workspace_lab import FIRST, SECOND, Lab, commit_all, git, is_as_made, opened_lab
@@ -208,7 +208,7 @@ ORPHANING = """
 import asyncio, os, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tenure.node.workspace import Workspace, WorkspaceTools
+from tenure.node.worktree.workspace import Workspace, WorkspaceTools
 
 store, source, base, git = sys.argv[1:]
 tools = WorkspaceTools(environment=dict(os.environ), executor=ThreadPoolExecutor(1), boot_id="first-boot", git=git)
@@ -240,7 +240,7 @@ DYING = """
 import asyncio, itertools, os, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tenure.node.workspace import Workspace, WorkspaceTools
+from tenure.node.worktree.workspace import Workspace, WorkspaceTools
 from tenure.runtime.process import run_child
 
 store, source, base, last = sys.argv[1:]

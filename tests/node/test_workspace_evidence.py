@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tenure.node.evidence import CommitLine, Evidence, FileChange, file_changes
-from tenure.node.snapshot import sweep_scratch
-from tenure.node.worktree import Worktree
+from tenure.node.worktree.evidence import CommitLine, Evidence, FileChange, file_changes
+from tenure.node.worktree.snapshot import sweep_scratch
+from tenure.node.worktree.worktree import Worktree
 from tenure.runtime.process import ChildCommand, ChildResult, run_child
 from tests.node.workspace_lab import FIRST, SECOND, Lab, commit_all, git, make_repository, opened_lab
 

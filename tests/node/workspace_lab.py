@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, final
 
 from tenure.core.ids import AttemptId
-from tenure.node.clean_up import CleanUp, CleanUpItem
-from tenure.node.evidence import Evidence
-from tenure.node.workspace import Workspace, WorkspaceLimits, WorkspaceTools
-from tenure.node.worktree import Worktree
+from tenure.node.worktree.clean_up import CleanUp, CleanUpItem
+from tenure.node.worktree.evidence import Evidence
+from tenure.node.worktree.workspace import Workspace, WorkspaceLimits, WorkspaceTools
+from tenure.node.worktree.worktree import Worktree
 
 GIT_TIMEOUT_S = 60
 BOOT = "first-boot"

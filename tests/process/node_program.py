@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from tenure.cli.node_wiring import node_tools
+from tenure.cli.process.node_wiring import node_tools
 from tenure.node.daemon import NodeDaemon, NodeIdentity, Ready
 from tenure.node.link import HttpLegs
 from tenure.runtime.data_folder import open_data_folder

@@ -12,11 +12,11 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, final
 
-from tenure.node.process_tree import Process, read_file, read_processes
-from tenure.node.runner_folder import Found, RunnerState, probe, write_launch
-from tenure.node.runner_link import RunnerControl, connect, runner_command
-from tenure.node.runner_messages import Launch, LaunchStep, Outcome, Status
-from tenure.node.runner_sweep import sweep_now
+from tenure.node.run.folder import Found, RunnerState, probe, write_launch
+from tenure.node.run.link import RunnerControl, connect, runner_command
+from tenure.node.run.messages import Launch, LaunchStep, Outcome, Status
+from tenure.node.run.sweep import sweep_now
+from tenure.node.runner.process_tree import Process, read_file, read_processes
 from tenure.runtime.clock import RealClock
 from tenure.runtime.platform import inspect_platform
 from tests.eventually import eventually, eventually_async

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from tenure.core.access import Role
 from tenure.core.delivery import Terms
-from tenure.node.runner_folder import Found, probe
-from tenure.node.runner_sweep import sweep_now
+from tenure.node.run.folder import Found, probe
+from tenure.node.run.sweep import sweep_now
 from tenure.runtime.clock import RealClock
 from tenure.runtime.ids import RealIds
 from tenure.runtime.platform import inspect_platform

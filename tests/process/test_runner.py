@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tenure.node import runner
-from tenure.node.runner_folder import Found, read_launch
-from tenure.node.runner_link import runner_command
+from tenure.node.run.folder import Found, read_launch
+from tenure.node.run.link import runner_command
+from tenure.node.runner import main as runner
 from tests.eventually import eventually
 from tests.process.runner_lab import BOUND_S, ENV, PLATFORM, Run, Runs, gone
 
@@ -228,7 +228,7 @@ def test_the_runner_imports_the_standard_library_and_its_own_parts_only(run: Run
     )
     imported = set(re.findall(r"^import '([\w.]+)'", seen.stderr, re.MULTILINE))
     ours = {name for name in imported if name.startswith("tenure")}
-    assert "tenure.node.runner_loop" in ours
+    assert "tenure.node.runner.loop" in ours
     assert ours <= {"tenure", "tenure.node"} | {
         f"tenure.node.{name}"
         for name in (

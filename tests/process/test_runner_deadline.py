@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tenure.node.runner_folder import Found
-from tenure.node.runner_link import RunnerControl
+from tenure.node.run.folder import Found
+from tenure.node.run.link import RunnerControl
 from tests.eventually import eventually, eventually_async
 from tests.process.runner_lab import (
     BOUND_S,
@@ -39,7 +39,7 @@ NAMES = ("leader", "tool", "daemon")
 DAEMON = """
 import asyncio, sys
 from pathlib import Path
-from tenure.node.runner_link import connect, spawn
+from tenure.node.run.link import connect, spawn
 from tenure.runtime.process import run_child
 
 async def main():

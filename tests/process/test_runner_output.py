@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tenure.node.runner_folder import Found
-from tenure.node.runner_messages import Limits
-from tenure.node.runner_output import output_pieces, output_tail, protocol_chunks
+from tenure.node.run.folder import Found
+from tenure.node.run.messages import Limits
+from tenure.node.run.output import output_pieces, output_tail, protocol_chunks
 from tests.eventually import eventually
 from tests.process.runner_lab import BOUND_S, Run, runs_in
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tenure.node import process_tree
-from tenure.node.runner_folder import Found
-from tenure.node.runner_sweep import look_now, sweep_now
+from tenure.node.run.folder import Found
+from tenure.node.run.sweep import look_now, sweep_now
+from tenure.node.runner import process_tree
 from tests.eventually import eventually, eventually_async
 from tests.process.runner_lab import (
     BOUND_S,

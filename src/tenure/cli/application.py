@@ -12,8 +12,8 @@ import typer.main
 
 from tenure import __version__
 from tenure.cli import catalog
-from tenure.cli.failure import INTERRUPTED, USAGE, tell_error, tell_usage
 from tenure.cli.invocation import Called, Given, context_parameter, family, options_of, signed, taken
+from tenure.cli.text.failure import INTERRUPTED, USAGE, tell_error, tell_usage
 
 CLOSEST = 3
 

@@ -91,7 +91,7 @@ def module_of(command: str) -> str | None:
     for rows in CATALOG.values():
         for name, module, _ in rows:
             if name == command:
-                return f"tenure.cli.{module}"
+                return f"tenure.cli.{module}" if module == "demo" else f"tenure.cli.command.{module}"
     return None
 
 

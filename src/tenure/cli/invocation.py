@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast, fin
 
 import typer
 
-from tenure.cli.output import Output
+from tenure.cli.text.output import Output
 
 if TYPE_CHECKING:
     from tenure.runtime.data_folder import DataFolder

@@ -32,7 +32,7 @@ from msgspec import Struct
 from tenure.core.ids import IncarnationId
 from tenure.errors import SupersededError, TenureError
 from tenure.harness.registry import recipient_spec
-from tenure.node.leasing import pace_for
+from tenure.node.delivery.leasing import pace_for
 from tenure.node.link import HubLegs
 from tenure.node.parts import NodeTools, Parts, Start
 from tenure.runtime.data_folder import DataFolder

@@ -22,23 +22,23 @@ from tenure.core.ids import IncarnationId, address
 from tenure.errors import TenureError
 from tenure.harness.port import Harness
 from tenure.harness.registry import harness_for
-from tenure.node.claiming import Claiming, ClaimingTools
-from tenure.node.context import ContextFetcher
-from tenure.node.entering import Entering
-from tenure.node.execution import Executions, ExecutionTools
-from tenure.node.following import Follower, FollowerTools
-from tenure.node.holding import Holding, Holdings, Phase
-from tenure.node.leasing import Leasing, LeasingTools, Pace
+from tenure.node.delivery.claiming import Claiming, ClaimingTools
+from tenure.node.delivery.entering import Entering
+from tenure.node.delivery.holding import Holding, Holdings, Phase
+from tenure.node.delivery.leasing import Leasing, LeasingTools, Pace
+from tenure.node.delivery.mirror import Connect, Mirror
+from tenure.node.delivery.outbox import Outbox
+from tenure.node.delivery.readoption import Readoption
+from tenure.node.delivery.reconciling import Reconciling
+from tenure.node.delivery.retention import RUNS, Retention, RetentionTools
+from tenure.node.execution.context import ContextFetcher
+from tenure.node.execution.execution import Executions, ExecutionTools
+from tenure.node.execution.following import Follower, FollowerTools
+from tenure.node.execution.preparing import Preparer, PreparerTools
 from tenure.node.link import HubLegs
-from tenure.node.mirror import Connect, Mirror
-from tenure.node.outbox import Outbox
-from tenure.node.preparing import Preparer, PreparerTools
-from tenure.node.readoption import Readoption
-from tenure.node.reconciling import Reconciling
-from tenure.node.retention import RUNS, Retention, RetentionTools
-from tenure.node.runner_folder import RunnerState
-from tenure.node.runners import Runners
-from tenure.node.workspace import Workspace
+from tenure.node.run.folder import RunnerState
+from tenure.node.run.runners import Runners
+from tenure.node.worktree.workspace import Workspace
 from tenure.runtime.platform import Platform
 from tenure.runtime.settings_schema import RecipientSettings, Settings
 

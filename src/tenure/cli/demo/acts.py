@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from tenure.cli.demo.stage import NODE, RECIPIENT, Stage
 from tenure.cli.demo.story import Story
-from tenure.cli.evidence_text import changes_text, evidence_of, part
-from tenure.cli.moment import pause
-from tenure.cli.process_mark import is_running, send_signal
+from tenure.cli.process.process_mark import is_running, send_signal
+from tenure.cli.text.evidence import changes_text, evidence_of, part
+from tenure.cli.text.moment import pause
 from tenure.errors import UnavailableError
 
 if TYPE_CHECKING:
-    from tenure.cli.local_run import LocalRun
-    from tenure.cli.process_mark import ProcessMark
-    from tenure.node.runner_messages import Status
+    from tenure.cli.local.run import LocalRun
+    from tenure.cli.process.process_mark import ProcessMark
+    from tenure.node.run.messages import Status
     from tenure.wire.api import AttemptBody, TaskBody
 
 Act = Callable[[Story, Stage], Awaitable[None]]
@@ -221,7 +221,7 @@ async def stands_still(run: LocalRun) -> bool:
 async def runner_status(run: LocalRun) -> Status | None:
     """What the runner of a run says of itself; None when it is gone."""
     from tenure.errors import TenureError
-    from tenure.node.runner_link import connect
+    from tenure.node.run.link import connect
 
     try:
         async with await connect(run.folder) as control:

@@ -44,10 +44,10 @@ async def main(
     Starts a hub and a node in a temporary folder, on a copy of a repository, kills and stops them and what they run, and
     checks at every step that what is told is so. Leaves nothing behind. The last line is a summary.
     """
+    from tenure.cli.asking.task_request import absolute
     from tenure.cli.demo.acts import PARTS
     from tenure.cli.demo.stage import staged
     from tenure.cli.demo.story import NotSoError, Story
-    from tenure.cli.task_request import absolute
     from tenure.runtime.clock import RealClock
 
     story = Story(cli.out, RealClock())
@@ -79,7 +79,7 @@ async def play(story: Story, stage: Stage) -> None:
 
 async def told_to_the_end(story: Story, stage: Stage) -> Tally:
     """Each Task's timeline, and the audit of the record."""
-    from tenure.cli.audit import opened
+    from tenure.cli.command.audit import opened
     from tenure.ledger import audit as ledger_audit
 
     attempts = 0
@@ -103,8 +103,8 @@ async def timeline(stage: Stage, task_id: str) -> None:
     """What was recorded of a Task, with the seconds since it was submitted; a row of renewals is one line."""
     import msgspec
 
-    from tenure.cli.event_text import event_text
-    from tenure.cli.output import one_line
+    from tenure.cli.text.event import event_text
+    from tenure.cli.text.output import one_line
     from tenure.wire.codec import parse_instant
 
     events = (await stage.hub.events(task_id, limit=500)).events

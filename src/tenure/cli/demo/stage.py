@@ -17,21 +17,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from tenure.cli.data_files import HUB_PART, UP_PART, local_hub_url, local_token, node_part
+from tenure.cli.asking.task_request import shell_checks
 from tenure.cli.demo.story import NotSoError, Story
 from tenure.cli.invocation import Given, Invocation
-from tenure.cli.local_run import LocalRun, local_runs, processes_of, running_here, runs_of
-from tenure.cli.process_mark import ProcessMark, boot_id, ended_within, holder_of, send_signal
-from tenure.cli.readiness import Ready
-from tenure.cli.task_request import shell_checks
+from tenure.cli.local.run import LocalRun, local_runs, processes_of, running_here, runs_of
+from tenure.cli.process.data_files import HUB_PART, UP_PART, local_hub_url, local_token, node_part
+from tenure.cli.process.process_mark import ProcessMark, boot_id, ended_within, holder_of, send_signal
+from tenure.cli.process.readiness import Ready
 from tenure.client.hub import HubClient
-from tenure.node.runner_link import connect
-from tenure.node.runner_sweep import sweep_now
+from tenure.node.run.link import connect
+from tenure.node.run.sweep import sweep_now
 from tenure.runtime.clock import RealClock
 from tenure.runtime.git import Git
 
 if TYPE_CHECKING:
-    from tenure.cli.output import Output
+    from tenure.cli.text.output import Output
     from tenure.runtime.data_folder import DataFolder
     from tenure.wire.api import AttemptBody, TaskBody
 
@@ -202,7 +202,7 @@ async def brought_up(cli: Invocation, story: Story) -> None:
     Raises:
         NotSoError: they are not.
     """
-    from tenure.cli.up import said_within, start_detached, tail
+    from tenure.cli.command.up import said_within, start_detached, tail
 
     part = cli.open_folder().part(UP_PART)
     _, reader = start_detached(cli, part / "up.log")

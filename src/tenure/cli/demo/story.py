@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar, final
 
-from tenure.cli.moment import pause
+from tenure.cli.text.moment import pause
 from tenure.errors import TenureError
 
 if TYPE_CHECKING:
-    from tenure.cli.output import Output
+    from tenure.cli.text.output import Output
     from tenure.core.clock import Clock
 
 LOOK_S = 0.1

@@ -1,0 +1,105 @@
+"""A hub to ask, and the Task or Attempt that was meant."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from tenure.cli.asking.address import address_of
+from tenure.cli.asking.task_name import TaskName, attempt_name, parse_task_name
+from tenure.errors import ConflictError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from tenure.cli.invocation import Invocation
+    from tenure.client.hub import HubClient
+    from tenure.wire.api import AttemptBody
+
+LOOKED_THROUGH = 20_000
+"""Tasks among which the beginning of an id is looked for, the newest first; an older one needs its whole id."""
+NAMED = 5
+
+
+class Located(NamedTuple):
+    """An Attempt that was found."""
+
+    task_id: str
+    number: int
+    body: AttemptBody
+
+    @property
+    def name(self) -> str:
+        return attempt_name(self.task_id, self.number)
+
+
+@asynccontextmanager
+async def connected(cli: Invocation) -> AsyncGenerator[HubClient]:
+    """A client for the hub of this invocation.
+
+    Raises:
+        ConfigurationError: no hub is known.
+        UnauthenticatedError: there is no token for it.
+    """
+    from tenure.client.hub import HubClient
+
+    address = address_of(cli)
+    verify = cli.env.get("TENURE_CA_FILE") or True
+    async with HubClient(address.url, address.token, verify=verify) as hub:
+        yield hub
+
+
+async def task_id_of(hub: HubClient, text: str) -> str:
+    """The whole id of the Task that was named, or of the Task of the Attempt that was.
+
+    Raises:
+        InvalidError: it cannot be a name.
+        NotFoundError: no Task begins so.
+        ConflictError: more than one does.
+    """
+    return await _whole_id(hub, parse_task_name(text))
+
+
+async def _whole_id(hub: HubClient, name: TaskName) -> str:
+    if name.is_whole:
+        return name.prefix
+    found: list[str] = []
+    looked = 0
+    async for task in hub.every_task():
+        looked += 1
+        # Newest first: once the ids lie before the prefix, none of the others can begin with it.
+        if task.task_id < name.prefix or looked > LOOKED_THROUGH:
+            break
+        if task.task_id.startswith(name.prefix):
+            found.append(task.task_id)
+    if not found:
+        raise NotFoundError(
+            f"no task begins with {name.prefix!r}; `tenure list` shows them", name=name.prefix
+        )
+    if len(found) > 1:
+        shown = ", ".join(found[:NAMED]) + (", …" if len(found) > NAMED else "")
+        raise ConflictError(
+            f"{len(found)} tasks begin with {name.prefix!r}: {shown}; write more of it", found=found[:NAMED]
+        )
+    return found[0]
+
+
+async def attempt_of(hub: HubClient, text: str) -> Located:
+    """The Attempt that was named; of a Task alone the newest.
+
+    Raises:
+        InvalidError: it cannot be a name.
+        NotFoundError: there is no such Task or Attempt.
+        ConflictError: more than one Task begins so.
+    """
+    name = parse_task_name(text)
+    task_id = await _whole_id(hub, name)
+    attempts = await hub.attempts(task_id)
+    number = name.number or len(attempts)
+    if not 1 <= number <= len(attempts):
+        raise NotFoundError(
+            f"{task_id} has {len(attempts)} attempt{'' if len(attempts) == 1 else 's'}; there is no"
+            f" {attempt_name(task_id, number)}",
+            task_id=task_id,
+        )
+    return Located(task_id, number, attempts[number - 1])

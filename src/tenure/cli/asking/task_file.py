@@ -1,0 +1,185 @@
+"""A file that describes a Task, in TOML or JSON: the fields of the API's request, and what is easier to write.
+
+`base` (a revision) may stand instead of `base_sha`, a shell line instead of a check's table, a duration (`30m`) instead
+of `timeout_s`. A file with `[[tasks]]`, each with a `key`, is submitted as one batch; its tasks may wait for one another
+with `after = ["key:KEY"]`. Flags stand over what the file says; a batch takes no flags.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from tenure.cli.asking.task_request import (
+    TaskOptions,
+    default_route,
+    parse_labels,
+    shell_checks,
+    source_of,
+    whole_seconds,
+)
+from tenure.errors import ConfigurationError, InvalidError
+
+if TYPE_CHECKING:
+    from tenure.cli.invocation import Invocation
+    from tenure.core.task import Check
+    from tenure.wire.api import BatchItem, TaskRequest
+
+MAX_BYTES = 16 << 20
+EASIER = ("base", "timeout", "key")
+
+Table = dict[str, Any]
+
+
+def read_task_file(path: Path) -> list[Table]:
+    """The tasks of a file; one without `[[tasks]]` is one task.
+
+    Raises:
+        ConfigurationError: the file cannot be read.
+        InvalidError: it is no TOML or JSON, or not a task.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}", path=str(path)) from error
+    if len(data) > MAX_BYTES:
+        raise InvalidError(f"{path} is longer than {MAX_BYTES} bytes", path=str(path))
+    table = parse_table(path, data)
+    tasks = table.get("tasks")
+    if tasks is None:
+        return [table]
+    if (
+        len(table) > 1
+        or not isinstance(tasks, list)
+        or not all(isinstance(one, dict) for one in cast("list[Any]", tasks))
+    ):
+        raise InvalidError(
+            f"{path}: a file with several tasks has [[tasks]] and nothing else", path=str(path)
+        )
+    return cast("list[Table]", tasks)
+
+
+def parse_table(path: Path, data: bytes) -> Table:
+    """The file as a table.
+
+    Raises:
+        InvalidError: it is none.
+    """
+    from tenure.wire.codec import decode
+
+    if path.suffix == ".json":
+        return decode(dict[str, Any], data, MAX_BYTES)
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidError(f"{path} is not valid TOML: {error}", path=str(path)) from error
+
+
+async def request_in(cli: Invocation, table: Table, options: TaskOptions) -> TaskRequest:
+    """The request that a table of the file describes, with flags standing over it.
+
+    Raises:
+        InvalidError: a field is unknown or wrong.
+        ConfigurationError: the repository or the base is not there.
+    """
+    from tenure.wire.api import TaskRequest
+
+    refuse_unknown_fields(table)
+    options = flags_over(table, options)
+    said = {name: value for name, value in table.items() if name not in EASIER}
+    if "base_sha" in said:
+        source = None
+    else:
+        source = None if options.no_repo else await source_of(cli, options)
+        said |= {"repository": source.repository, "base_sha": source.base_sha} if source else {}
+    said["to"] = options.to or default_route(cli, has_command=bool(said.get("command")))
+    said["checks"] = file_checks(said.get("checks", []), options, cli.settings.defaults.check_timeout_s)
+    said["labels"] = {**said.get("labels", {}), **parse_labels(options.label or ())}
+    if options.timeout:
+        from tenure.cli.text.moment import parse_duration_s
+
+        said["timeout_s"] = whole_seconds(parse_duration_s(options.timeout))
+    if options.model:
+        said["model"] = options.model
+    try:
+        return msgspec.convert(said, TaskRequest)
+    except msgspec.ValidationError as error:
+        raise InvalidError(
+            f"the task in the file is not what is expected: {error}", problem=str(error)
+        ) from error
+
+
+def refuse_unknown_fields(table: Table) -> None:
+    """Refuses a field that no task has, with the nearest that one has.
+
+    Raises:
+        InvalidError: there is one.
+    """
+    from tenure.wire.api import TaskRequest
+
+    known = [*TaskRequest.__struct_fields__, *EASIER]
+    for name in table:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
+            raise InvalidError(f"{name!r} is no field of a task; {hint}", field=name)
+
+
+def flags_over(table: Table, options: TaskOptions) -> TaskOptions:
+    """The flags, completed by the file.
+
+    Raises:
+        InvalidError: one of these fields is no text.
+    """
+    text = {name: table.get(name) for name in ("to", "base", "timeout", "key")}
+    for name, value in text.items():
+        if value is not None and not isinstance(value, str):
+            raise InvalidError(f"{name} in the file must be a text", field=name)
+    return options._replace(
+        to=options.to or text["to"],
+        repo=options.repo or table.get("repository"),
+        base=options.base or text["base"],
+        timeout=options.timeout or text["timeout"],
+        key=options.key or text["key"],
+    )
+
+
+def file_checks(checks: Any, options: TaskOptions, timeout_s: int) -> list[Check]:
+    """The checks of the file and of the flags: shell lines, or tables with `name` and `argv`.
+
+    Raises:
+        InvalidError: one is neither.
+    """
+    from tenure.core.task import Check
+
+    lines = [*(one for one in checks if isinstance(one, str)), *(options.check or ())]
+    made = list(shell_checks(lines, timeout_s))
+    try:
+        return [*(msgspec.convert(one, Check) for one in checks if not isinstance(one, str)), *made]
+    except msgspec.ValidationError as error:
+        raise InvalidError(f"checks in the file: {error}", field="checks") from error
+
+
+async def batch_in(cli: Invocation, tables: list[Table]) -> list[BatchItem]:
+    """The items of a file with several tasks.
+
+    Raises:
+        InvalidError: one has no key, or is wrong.
+        ConfigurationError: a repository or a base is not there.
+    """
+    from tenure.wire.api import BatchItem
+
+    items: list[BatchItem] = []
+    for position, table in enumerate(tables, 1):
+        key = table.get("key")
+        if not isinstance(key, str):
+            raise InvalidError(
+                f"task {position} in the file has no `key`; in a batch each needs one", field="key"
+            )
+        items.append(BatchItem(key=key, task=await request_in(cli, table, TaskOptions())))
+    return items

@@ -1,0 +1,1 @@
+"""What `tenure doctor` looks at, and how a finding is said."""

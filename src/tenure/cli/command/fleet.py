@@ -1,0 +1,133 @@
+"""`tenure nodes` and `tenure recipients`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tenure.cli.invocation import Invocation, command, commands_below, family
+
+if TYPE_CHECKING:
+    from tenure.client.hub import HubClient
+    from tenure.wire.api import NodeBody, RecipientBody
+
+app = family()
+NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="The node's name.")]
+BecauseOption = Annotated[str, typer.Option("--because", metavar="REASON", help="Why; it is kept.")]
+
+
+async def list_nodes(cli: Invocation) -> None:
+    """List nodes: which are there, and what each offers."""
+    from tenure.cli.asking.lookup import connected
+    from tenure.cli.text.moment import shown_age
+    from tenure.runtime.clock import RealClock
+
+    async with connected(cli) as hub:
+        nodes = await every_node(hub)
+    cli.out.data({"nodes": nodes})
+    if cli.out.json:
+        return
+    if not nodes:
+        cli.out.note("no node is enrolled; `tenure up` or `tenure enroll` brings one")
+        return
+    now_ms = RealClock().wall_ms()
+    rows = (
+        (
+            one.name,
+            state_of(one),
+            shown_age(one.last_seen_at, now_ms) if one.last_seen_at else "not since the hub started",
+            one.version,
+            ", ".join(address.partition("@")[0] for address in one.recipients),
+        )
+        for one in nodes
+    )
+    cli.out.table(("node", "state", "heard", "version", "recipients"), rows)
+
+
+nodes_app = commands_below(
+    app, "nodes", "List nodes, release one from quarantine, or forget one.", default=list_nodes
+)
+command(nodes_app, "list")(list_nodes)
+
+
+def state_of(node: NodeBody) -> str:
+    """What keeps a node from work, in a word."""
+    if node.revoked:
+        return "forgotten"
+    if node.quarantined:
+        return "quarantined"
+    return "enrolled" if node.compatible else f"contract {node.contract} is not spoken"
+
+
+@command(nodes_app, "forget")
+async def forget(cli: Invocation, node: NodeArgument, because: BecauseOption) -> None:
+    """State that a machine is gone.
+
+    Its credential is refused from now on, and the places of what ran there are free. What ran there stays unknown until
+    you answer for it.
+    """
+    from tenure.cli.asking.lookup import connected
+
+    async with connected(cli) as hub:
+        done = await hub.forget_node(node, because)
+    cli.out.data({"node": node, "forgotten": True, "replayed": done.replayed})
+    if not cli.out.json:
+        cli.out.say(f"{node} is forgotten")
+
+
+@command(nodes_app, "release")
+async def release(cli: Invocation, node: NodeArgument, because: BecauseOption) -> None:
+    """Give a node work again that was put into quarantine."""
+    from tenure.cli.asking.lookup import connected
+
+    async with connected(cli) as hub:
+        done = await hub.release_node(node, because)
+    cli.out.data({"node": node, "released": True, "replayed": done.replayed})
+    if not cli.out.json:
+        cli.out.say(f"{node} is released")
+
+
+@command(app, "recipients")
+async def recipients(cli: Invocation) -> None:
+    """List recipients: what may be given work, and whether it can take it now."""
+    from tenure.cli.asking.lookup import connected
+
+    async with connected(cli) as hub:
+        found = await every_recipient(hub)
+    cli.out.data({"recipients": found})
+    if cli.out.json:
+        return
+    if not found:
+        cli.out.note(
+            "nothing takes work yet; `tenure up` brings a recipient, or name some in the settings of a node"
+        )
+        return
+    rows = (
+        (
+            one.address,
+            f"{one.slots_used}/{one.capacity}",
+            one.harness,
+            one.model or "",
+            " ".join(one.pools),
+            one.why,
+        )
+        for one in found
+    )
+    cli.out.table(("recipient", "busy", "harness", "model", "pools", "now"), rows)
+
+
+async def every_node(hub: HubClient) -> list[NodeBody]:
+    """All nodes, page by page."""
+    found: list[NodeBody] = []
+    while page := await hub.nodes(after=found[-1].node_id if found else None):
+        found += page
+    return found
+
+
+async def every_recipient(hub: HubClient) -> list[RecipientBody]:
+    """All recipients, page by page."""
+    found: list[RecipientBody] = []
+    while page := await hub.recipients(after=found[-1].address if found else None):
+        found += page
+    return found

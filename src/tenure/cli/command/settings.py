@@ -1,0 +1,83 @@
+"""`tenure settings`: what holds on this machine, and where each value comes from."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
+
+from tenure.cli.invocation import Invocation, command, family
+
+app = family()
+
+DEFAULT = "default"
+HOST_NAME = "host name"
+
+
+class Row(NamedTuple):
+    """One setting that holds."""
+
+    key: str
+    value: Any
+    source: str
+
+
+@command(app, "settings")
+def settings(cli: Invocation) -> None:
+    """Show the settings that hold, and where each comes from.
+
+    docs/reference/settings.md says what each means.
+    """
+    rows = list(setting_rows(cli))
+    file = str(cli.settings_file) if cli.settings_file else None
+    cli.out.data(
+        {
+            "home": str(cli.home),
+            "file": file,
+            "settings": {row.key: {"value": row.value, "source": row.source} for row in rows},
+        }
+    )
+    if cli.out.json:
+        return
+    cli.out.say(f"data folder    {cli.home}")
+    cli.out.say(f"settings file  {file or 'none: the defaults hold'}")
+    cli.out.say()
+    cli.out.table(("key", "value", "from"), ((row.key, shown(row.value), row.source) for row in rows))
+
+
+def setting_rows(cli: Invocation) -> Iterator[Row]:
+    """Every setting with its value and its source. Values of `env` may be secrets, so only their names are shown."""
+    import msgspec
+
+    holding = cast("dict[str, Any]", msgspec.to_builtins(cli.settings))
+    said = said_in_file(cli)
+    file = str(cli.settings_file)
+    for section in ("hub", "node", "defaults"):
+        for key, value in holding[section].items():
+            named = key in said.get(section, {})
+            source = file if named else HOST_NAME if (section, key) == ("node", "name") else DEFAULT
+            yield Row(f"{section}.{key}", value, source)
+    for index, recipient in enumerate(holding["recipients"]):
+        given = said["recipients"][index]
+        for key, value in recipient.items():
+            open_value = dict.fromkeys(value, "…") if key == "env" else value
+            yield Row(f"recipients[{index}].{key}", open_value, file if key in given else DEFAULT)
+    if not holding["recipients"]:
+        from tenure.cli.process.default_recipient import default_recipients
+
+        for recipient in default_recipients():
+            yield Row("recipients", f"{recipient.name} (any program a task brings)", DEFAULT)
+
+
+def said_in_file(cli: Invocation) -> dict[str, Any]:
+    """What the settings file says; it has been read and checked before."""
+    if cli.settings_file is None:
+        return {}
+    return tomllib.loads(cli.settings_file.read_text("utf-8"))
+
+
+def shown(value: Any) -> str:
+    """A value as TOML would have it, near enough."""
+    import msgspec
+
+    return "" if value is None else msgspec.json.encode(value).decode()

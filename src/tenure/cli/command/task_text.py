@@ -1,0 +1,184 @@
+"""Tasks and Attempts as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tenure.cli.exit_code import NEEDS_YOU, TIMED_OUT
+from tenure.cli.text.evidence import changes_text
+from tenure.cli.text.moment import shown_age, shown_duration
+from tenure.cli.text.output import one_line
+from tenure.wire.codec import parse_instant
+
+if TYPE_CHECKING:
+    from tenure.cli.command.following import Ending
+    from tenure.cli.invocation import Invocation
+    from tenure.wire.api import AttemptBody, DeliveryBody, TaskBody
+
+OBJECTIVE_LINES = 12
+
+
+def tell_ending(cli: Invocation, ending: Ending, *, beside_output: bool) -> None:
+    """How a Task ended, and what can be done with it now. `beside_output`: standard output belongs to the program."""
+    cli.out.data({"task": ending.task, "attempt": ending.attempt, "exit_code": ending.exit_code})
+    say = cli.out.note if beside_output or cli.out.json else cli.out.say
+    for line in ending_lines(ending):
+        say(line)
+
+
+def ending_lines(ending: Ending) -> Iterator[str]:
+    task, attempt = ending.task, ending.attempt
+    if ending.exit_code == TIMED_OUT and task.ended_at is None:
+        yield f"{task.task_id} goes on: {task.why.sentence}"
+        return
+    took = f" in {shown_duration(attempt_seconds(attempt))}" if attempt and attempt.ended_at else ""
+    ended, newest = task.state, attempt.verdict if attempt else None
+    verdict = f" ({newest})" if newest and newest != ended else ""
+    yield f"{task.task_id} {spoken(ended)}{verdict}{took}"
+    if attempt and attempt.summary:
+        yield f"  {one_line(attempt.summary, 200)}"
+    if attempt and (changes := changes_text(attempt)):
+        yield f"  {changes}"
+    if ending.exit_code == NEEDS_YOU:
+        yield f"  {task.why.sentence}"
+        yield f"  tenure show {task.task_id} says what is known and what you may answer"
+    elif ending.exit_code:
+        yield f"  tenure log {task.task_id}    tenure show {task.task_id}"
+    elif attempt and attempt.head_sha and attempt.head_sha != attempt.base_sha:
+        yield f"  tenure diff {task.task_id}    tenure fetch {task.task_id}"
+
+
+def spoken(task_state: str) -> str:
+    """A state in the words that people meet first."""
+    return {"input_required": "needs you", "submitted": "waits"}.get(task_state, task_state)
+
+
+def attempt_seconds(attempt: AttemptBody) -> float:
+    """How long an Attempt took, from its start (or its making) to its end."""
+    if attempt.ended_at is None:
+        return 0.0
+    began = attempt.started_at or attempt.created_at
+    return max(0, parse_instant(attempt.ended_at) - parse_instant(began)) / 1000
+
+
+def task_lines(
+    task: TaskBody, attempts: tuple[AttemptBody, ...], now_ms: int, *, details: bool
+) -> Iterator[str]:
+    """Everything about a Task, for `show`."""
+    yield f"{task.task_id}  {spoken(task.state)}"
+    objective = task.objective.strip().splitlines()
+    yield from (f"  {line}" for line in objective[:OBJECTIVE_LINES])
+    if len(objective) > OBJECTIVE_LINES:
+        yield f"  … {len(objective) - OBJECTIVE_LINES} lines more (--json shows them)"
+    yield from _pairs("  ", task_pairs(task, now_ms, details=details))
+    for attempt in attempts:
+        yield ""
+        yield from attempt_lines(task, attempt, now_ms, details=details)
+
+
+def task_pairs(task: TaskBody, now_ms: int, *, details: bool) -> Iterator[tuple[str, Any]]:
+    import shlex
+
+    yield "why", task.why.sentence
+    yield "until", task.why.until_at
+    yield "to", task.to
+    if task.repository:
+        yield "repository", f"{task.repository} at {(task.base_sha or '')[: None if details else 12]}"
+    yield "command", shlex.join(task.command) if task.command else None
+    yield "checks", ", ".join(check.name for check in task.checks)
+    yield "after", ", ".join(task.after)
+    yield "not before", task.not_before_at
+    yield "time limit", shown_duration(task.timeout_s) if task.timeout_s else None
+    yield "continues", task.continues
+    yield "labels", ", ".join(f"{name}={value}" for name, value in task.labels.items())
+    yield "submitted", f"{shown_age(task.submitted_at, now_ms)} by {task.submitted_by}"
+    yield "ended", shown_age(task.ended_at, now_ms) if task.ended_at else None
+    if task.cancel_step:
+        yield "cancel", f"{task.cancel_step}{': ' + task.cancel_because if task.cancel_because else ''}"
+    if details:
+        yield "fence", task.fence
+        yield "spec", task.spec_digest
+        yield "reason", f"{task.why.code}{' (' + task.why.rule + ')' if task.why.rule else ''}"
+
+
+def attempt_lines(task: TaskBody, attempt: AttemptBody, now_ms: int, *, details: bool) -> Iterator[str]:
+    where = f" on {attempt.recipient}" if attempt.recipient else ""
+    stands = attempt.verdict or (attempt.state if details else now_of(attempt))
+    yield f"Attempt {attempt.number}  {stands}{where}"
+    yield from _pairs("  ", attempt_pairs(attempt, now_ms, details=details))
+    for answer, what in attempt.offered_answers.items():
+        yield f"  you may answer --{answer}: {what}"
+    if attempt.offered_answers:
+        yield f"  tenure reconcile {task.task_id}/{attempt.number} --ANSWER --because REASON"
+    for delivery in attempt.deliveries:
+        yield from late_lines(delivery)
+        if details:
+            yield from delivery_lines(delivery)
+
+
+def now_of(attempt: AttemptBody) -> str:
+    """What becomes of an Attempt now, in the words that people meet first."""
+    handed_over = "running" if attempt.started_at else "starting"
+    plain = {"pending": "waits", "leased": "offered", "delivered": handed_over}
+    return plain.get(attempt.state, attempt.state)
+
+
+def attempt_pairs(attempt: AttemptBody, now_ms: int, *, details: bool) -> Iterator[tuple[str, Any]]:
+    failure = f" [{attempt.failure_class}]" if attempt.failure_class else ""
+    yield "said", one_line(attempt.summary, 300) + failure if attempt.summary else failure.strip()
+    yield "because", attempt.because
+    yield "started", shown_age(attempt.started_at, now_ms) if attempt.started_at else None
+    yield "took", shown_duration(attempt_seconds(attempt)) if attempt.ended_at else None
+    yield "changed", changes_text(attempt)
+    yield "used", usage_text(attempt.usage)
+    if attempt.answer:
+        yield "answer", f"{attempt.answer} by {attempt.answer_by}: {attempt.answer_because}"
+    if details:
+        yield "harness", f"{attempt.harness or 'any'}{', model ' + attempt.model if attempt.model else ''}"
+        yield "head", attempt.head_sha
+        yield "class by", attempt.failure_rule
+        yield "spec", attempt.spec_digest
+
+
+def usage_text(usage: dict[str, Any]) -> str:
+    """What was used, where anything was reported."""
+    parts: list[str] = []
+    if usage.get("input_tokens") or usage.get("output_tokens"):
+        parts.append(f"{usage.get('input_tokens', 0)} tokens in, {usage.get('output_tokens', 0)} out")
+    if usage.get("cost_usd_micros"):
+        parts.append(f"${usage['cost_usd_micros'] / 1_000_000:.4f}")
+    if usage.get("tool_calls"):
+        parts.append(f"{usage['tool_calls']} tool calls")
+    if usage.get("cpu_s"):
+        parts.append(f"{shown_duration(usage['cpu_s'])} of processor time")
+    return ", ".join(parts)
+
+
+def late_lines(delivery: DeliveryBody) -> Iterator[str]:
+    """What came late about a Delivery: what a person may accept."""
+    for late in delivery.late:
+        says = f", says {late.verdict}: {one_line(late.summary, 100)}" if late.verdict else ""
+        yield f"  late {late.kind} {late.late_id}{says}"
+
+
+def delivery_lines(delivery: DeliveryBody) -> Iterator[str]:
+    yield f"  Delivery {delivery.delivery_id}  {delivery.state} under fence {delivery.fence}"
+    moments = {
+        "offered": delivery.claimed_at,
+        "confirmed": delivery.acknowledged_at,
+        "renewed": delivery.renewed_at,
+        "suspect": delivery.suspect_at,
+        "revoked": delivery.revoked_at,
+        "ended": delivery.ended_at,
+    }
+    yield from _pairs("    ", [*moments.items(), ("because", delivery.end_reason)])
+    if delivery.slot:
+        yield "    its place at the recipient is still taken"
+
+
+def _pairs(margin: str, pairs: Any) -> Iterator[str]:
+    """What there is to say, one line each; what is empty is left out."""
+    for name, value in pairs:
+        if value:
+            yield f"{margin}{name:<11} {value}"

@@ -1,0 +1,1 @@
+"""What lies on this machine and is read there, without asking a hub."""

@@ -1,0 +1,90 @@
+"""Where the hub is put together: clock, ids, threads, files and the database driver are made here and handed in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tenure import __version__
+from tenure.cli.process.data_files import DATABASE_FILE, HUB_PART, SECRET_FILE, TOKEN_FILE, read_line
+from tenure.core.access import Role
+from tenure.core.delivery import Terms
+from tenure.core.ids import IncarnationId
+from tenure.hub.service import Hub, Identity
+from tenure.ledger.sqlite import SqliteLedger, SqliteParts
+from tenure.runtime.clock import RealClock
+from tenure.runtime.data_folder import DataFolder, write_atomically
+from tenure.runtime.database import connect_database
+from tenure.runtime.ids import RealIds
+from tenure.runtime.worker import OneAtATime
+
+if TYPE_CHECKING:
+    from tenure.runtime.settings import HubSettings
+
+LOCAL_NAME = "local"
+"""The name in the record of whoever uses the local token: the user whose data folder it is."""
+
+
+@asynccontextmanager
+async def running_hub(folder: DataFolder, settings: HubSettings) -> AsyncGenerator[Hub]:
+    """A hub over the record of this data folder, with its loops running and the local token known.
+
+    The caller holds the folder's hub part.
+
+    Raises:
+        DataFolderTooNewError: a later version wrote the record; nothing was touched.
+        UnauthenticatedError: the local token was revoked.
+        UnavailableError: the record cannot be opened.
+    """
+    clock = RealClock()
+    ids = RealIds(clock)
+    incarnation = IncarnationId(ids.new_id("i"))
+    part = folder.part(HUB_PART)
+    terms = terms_of(settings)
+    writing, reading = OneAtATime("ledger"), OneAtATime("ledger-reads")
+    parts = SqliteParts(
+        connect=lambda read_only: connect_database(part / DATABASE_FILE, read_only=read_only),
+        run=writing,
+        run_reads=reading,
+        clock=clock,
+        hub=incarnation,
+        terms=terms,
+    )
+    ledger = SqliteLedger(parts)
+    try:
+        await ledger.open()
+        try:
+            secret = kept_secret(part / SECRET_FILE, ids).encode()
+            identity = Identity(incarnation=incarnation, version=__version__, secret=secret)
+            hub = Hub(ledger, clock, ids, terms, identity)
+            async with hub.running():
+                await hub.admit(LOCAL_NAME, Role.OPERATOR, kept_secret(part / TOKEN_FILE, ids))
+                yield hub
+        finally:
+            await ledger.close()
+    finally:
+        writing.close()
+        reading.close()
+
+
+def terms_of(settings: HubSettings) -> Terms:
+    """The hub's settings as the core counts them."""
+    return Terms(
+        offer_ttl_ms=round(settings.offer_ttl_s * 1000),
+        lease_ttl_ms=round(settings.lease_ttl_s * 1000),
+        suspect_grace_ms=round(settings.suspect_grace_s * 1000),
+        cancel_grace_ms=round(settings.cancel_grace_s * 1000),
+        stall_after_ms=round(settings.stall_after_s * 1000),
+        max_offers=settings.max_offers,
+    )
+
+
+def kept_secret(path: Path, ids: RealIds) -> str:
+    """The secret in a file that only this user can read; made where there is none, and durable before it is used."""
+    found = read_line(path)
+    if found is None:
+        found = ids.token()
+        write_atomically(path, found.encode() + b"\n", 0o600)
+    return found

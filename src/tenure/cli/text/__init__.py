@@ -1,0 +1,1 @@
+"""What a person reads: Tasks, events, evidence, times and errors as text."""

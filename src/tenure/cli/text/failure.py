@@ -1,0 +1,84 @@
+"""An error as a person reads it: one sentence that says what was wrong and what to do, and the stable code.
+
+With `--json` it is one JSON object on standard error: `{"error": {"code", "message", "retryable", "facts", "exit_code"}}`.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any
+
+from tenure.errors import InvariantError, TenureError, all_errors, exit_code
+
+BUG = 70
+"""EX_SOFTWARE of sysexits.h."""
+USAGE = 2
+INTERRUPTED = 130
+
+
+def tell_error(error: BaseException, *, json: bool, debug: bool) -> int:
+    """Tells an error on standard error; its exit code.
+
+    Only with `debug` the stack is shown, too.
+    """
+    if debug:
+        traceback.print_exception(error, file=sys.stderr)
+    code, message, status, facts = told(error)
+    if json:
+        _write_json(code, message, status, facts)
+    else:
+        from tenure.cli.text.output import clean
+
+        sys.stderr.write(clean(f"tenure: {message} [{code}]") + "\n")
+    return status
+
+
+def told(error: BaseException) -> tuple[str, str, int, dict[str, Any]]:
+    """An error's code, sentence, exit code and facts."""
+    if isinstance(error, TenureError):
+        return error.code, error.message, exit_code(error), error.facts
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return "system", f"{where}{error.strerror}", exit_code_of_system(error), {"errno": error.errno}
+    name = type(error).__name__
+    kind = (
+        "a rule of the engine is broken" if isinstance(error, InvariantError) else "an error nobody expected"
+    )
+    message = f"{kind} ({name}: {error}). This is a bug; nothing more was done. --debug shows where it is."
+    return "bug", message, BUG, {"exception": name}
+
+
+def exit_code_of_system(error: OSError) -> int:
+    """The code of sysexits.h for an error of the operating system."""
+    match error:
+        case FileNotFoundError():
+            return 66
+        case PermissionError():
+            return 77
+        case _:
+            return 74
+
+
+def _write_json(code: str, message: str, status: int, facts: dict[str, Any] | None = None) -> None:
+    import msgspec
+
+    kind = all_errors().get(code)
+    body = {
+        "code": code,
+        "message": message,
+        "retryable": kind is not None and kind.retryable,
+        "facts": facts or {},
+        "exit_code": status,
+    }
+    sys.stderr.write(msgspec.json.encode({"error": body}, enc_hook=str).decode() + "\n")
+
+
+def tell_usage(problem: str, command: str, *, json: bool) -> int:
+    """Tells on standard error what is wrong with the command line; its exit code."""
+    message = f"{problem.rstrip('.')}; `{command} --help` says what it takes"
+    if json:
+        _write_json("usage", message, USAGE)
+    else:
+        sys.stderr.write(f"tenure: {message} [usage]\n")
+    return USAGE

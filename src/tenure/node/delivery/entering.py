@@ -1,0 +1,116 @@
+"""The node's first words to its hub, at every start of its daemon.
+
+The credential is made and stored before it is sent, so that a lost reply loses nothing: the same words are said again, and
+the hub knows them. Which token goes with them:
+
+- a credential that was never sent: the join token;
+- one that was sent: itself. If the hub does not know it, the first enrolment never arrived, the node was forgotten, or this
+  is another hub. With a join token the node then enrols anew; under a new credential if it was enrolled before, since a
+  forgotten one stays refused.
+
+A hub that is away is asked again, for as long as it takes; what runs on this machine meanwhile is kept by its runners.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import final
+
+from msgspec.structs import replace
+
+from tenure.core.clock import IdSource
+from tenure.errors import ConflictError, OutcomeUnknownError, UnauthenticatedError, UnavailableError
+from tenure.node.delivery.mirror import Identity, Mirror
+from tenure.node.link import HubLegs
+from tenure.node.pacing import Backoff, pause
+from tenure.wire.legs import EnrollReply, EnrollRequest
+
+RETRY_S = (0.2, 15.0)
+
+log = logging.getLogger(__name__)
+
+
+@final
+class Entering:
+    def __init__(self, legs: HubLegs, mirror: Mirror, ids: IdSource, join_token: str | None) -> None:
+        """`join_token`: what lets a new node in; None where there is none."""
+        self._legs = legs
+        self._mirror = mirror
+        self._ids = ids
+        self._join_token = join_token
+
+    async def enter(self, request: EnrollRequest) -> EnrollReply:
+        """Enrols this start; from now on the legs are used under the node's credential, which is put into the request here.
+
+        Raises:
+            UnauthenticatedError: the hub does not know this node, and there is no join token.
+            ConflictError: the name is taken, a newer start has taken over, or the node is quarantined.
+            ContractVersionError: node and hub do not understand each other.
+            UnavailableError: the store cannot be written.
+            TenureError: what else the hub refused.
+        """
+        identity = await self._mirror.identity(self._ids.token())
+        reply = await self._known(request, identity) if identity.was_sent else None
+        if reply is None:
+            identity = await self._fresh(identity)
+            reply = await self._said(request, identity.credential, self._token(request.name))
+        if reply.node_id != identity.node_id:
+            await self._mirror.note_enrolled(reply.node_id)
+        self._legs.use(identity.credential)
+        if reply.quarantined:
+            raise ConflictError(
+                f"node {request.name} is quarantined: two machines took turns with its credential (was a disk copied?)."
+                " Stop one of them, let an operator release the node, then start this one again.",
+                node_id=reply.node_id,
+            )
+        return reply
+
+    async def _known(self, request: EnrollRequest, identity: Identity) -> EnrollReply | None:
+        """The reply to the node's own credential; None where the hub does not know it and the join token may help.
+
+        Raises:
+            UnauthenticatedError: the hub does not know it, and there is no join token.
+        """
+        try:
+            return await self._said(request, identity.credential, identity.credential)
+        except UnauthenticatedError as error:
+            if self._join_token is None:
+                raise UnauthenticatedError(
+                    f"the hub does not know node {request.name} (any more): it was forgotten there, or this is another"
+                    " hub. Enroll it with a join token.",
+                    name=request.name,
+                ) from error
+        return None
+
+    async def _fresh(self, identity: Identity) -> Identity:
+        """The identity with a credential that may be sent with a join token; stored, and marked as sent."""
+        if identity.node_id is not None:
+            credential = self._ids.token()
+            await self._mirror.replace_credential(credential)
+            identity = replace(identity, credential=credential, node_id=None)
+        await self._mirror.note_sent()
+        return identity
+
+    def _token(self, name: str) -> str:
+        """The join token.
+
+        Raises:
+            UnauthenticatedError: there is none.
+        """
+        if self._join_token is None:
+            raise UnauthenticatedError(
+                f"node {name} is not enrolled yet, which needs a join token (`tenure enroll`)", name=name
+            )
+        return self._join_token
+
+    async def _said(self, request: EnrollRequest, credential: str, token: str) -> EnrollReply:
+        """The hub's answer, asked for until there is one."""
+        backoff = Backoff(self._ids, *RETRY_S)
+        request = replace(request, credential=credential)
+        while True:
+            try:
+                return await self._legs.enroll(request, token)
+            except (UnavailableError, OutcomeUnknownError) as error:
+                pause_s = backoff.next_s()
+                log.warning("the hub does not answer; again in %.1f s: %s", pause_s, error)
+                await pause(pause_s)

@@ -1,0 +1,382 @@
+"""The node's own store: which Deliveries it holds, and what it still owes the hub.
+
+One SQLite file (WAL, `synchronous=FULL`), written by one daemon that holds the store's lock. It is the node's half of
+the contract: a row is committed before its receipt is sent, an outcome before it is reported, and a row is only let go
+when the hub has said that it needs nothing more.
+
+A row's `body` is the Delivery as it was granted, with the recipient's settings as they were then; it never changes (a
+trigger refuses), so that its digest is the receipt, and so that a run is judged by the rules it was started under. Stages
+only go forward: `mirrored → ended → closed`, then `released`, then deleted. What lies between mirrored and ended
+(accepted, started, running) is not written here: the run folder says it, and a second record of the same fact could
+only disagree with it.
+
+After a crash between two lines: a commit that was not made is made again (each is idempotent), one that was made is
+found. A write that fails for lack of room leaves nothing behind that counts.
+
+Changes that arrive while a commit is under way share the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any, TypeVar, final
+
+import msgspec
+from msgspec import Struct
+
+from tenure.core.attempt import Outcome
+from tenure.core.canonical import canonical
+from tenure.core.ids import AttemptId, DeliveryId, IncarnationId, NodeId
+from tenure.errors import DataFolderTooNewError, StorageFailedError, StorageFullError, UnavailableError
+from tenure.node.delivery.mirrored import Ending, MirroredDelivery
+
+SCHEMA = 1
+"""Of this file. Raised with every change of the tables; older files are brought up step by step."""
+BUSY_MS = 5_000
+"""How long a commit waits for a reader of another process (`tenure gc`) that holds the file."""
+FILE_MODE = 0o600
+"""It holds the node's credential and the recipients' settings."""
+
+_STEPS = (
+    """
+    CREATE TABLE identity (
+        only INTEGER PRIMARY KEY CHECK (only = 1),
+        credential TEXT NOT NULL,
+        was_sent INTEGER NOT NULL DEFAULT 0,
+        node_id TEXT,
+        generation INTEGER NOT NULL DEFAULT 0,
+        incarnation TEXT NOT NULL DEFAULT ''
+    ) STRICT;
+    CREATE TABLE delivery (
+        delivery_id TEXT PRIMARY KEY,
+        attempt_id TEXT NOT NULL,
+        body BLOB NOT NULL,
+        stage TEXT NOT NULL DEFAULT 'mirrored' CHECK (stage IN ('mirrored', 'ended', 'closed')),
+        outcome BLOB,
+        handback TEXT,
+        tree_gone INTEGER NOT NULL DEFAULT 0,
+        answer TEXT,
+        released INTEGER NOT NULL DEFAULT 0,
+        CHECK (stage <> 'ended' OR (outcome IS NULL) <> (handback IS NULL))
+    ) STRICT, WITHOUT ROWID;
+    CREATE TRIGGER body_is_frozen BEFORE UPDATE OF delivery_id, attempt_id, body ON delivery
+    BEGIN SELECT RAISE(ABORT, 'a mirrored Delivery never changes'); END;
+    """,
+)
+"""Step n brings a file of schema n to schema n + 1."""
+
+_ADD = "INSERT INTO delivery (delivery_id, attempt_id, body) VALUES (?, ?, ?) ON CONFLICT (delivery_id) DO NOTHING"
+_END = (
+    "UPDATE delivery SET stage = 'ended', outcome = ?, handback = ?, tree_gone = ? "
+    "WHERE delivery_id = ? AND stage = 'mirrored'"
+)
+_CLOSE = "UPDATE delivery SET stage = 'closed', answer = ? WHERE delivery_id = ? AND stage <> 'mirrored'"
+_RELEASE = "UPDATE delivery SET stage = 'closed', released = 1, outcome = NULL, handback = NULL WHERE delivery_id = ?"
+_DROP = "DELETE FROM delivery WHERE delivery_id = ?"
+_LOAD = (
+    "SELECT body, stage, CASE stage WHEN 'ended' THEN outcome END, handback, tree_gone, answer FROM delivery "
+    "WHERE released = 0 ORDER BY delivery_id"
+)
+_ENDING = "SELECT outcome, handback FROM delivery WHERE delivery_id = ?"
+_RELEASED = "SELECT delivery_id, attempt_id, answer FROM delivery WHERE released = 1 ORDER BY delivery_id"
+_KNOWN = "SELECT delivery_id FROM delivery"
+_ATTEMPTS = "SELECT attempt_id, MIN(stage = 'closed') FROM delivery GROUP BY attempt_id"
+_IDENTITY = "SELECT credential, was_sent, node_id, generation, incarnation FROM identity"
+_FIRST_IDENTITY = "INSERT INTO identity (only, credential) VALUES (1, ?) ON CONFLICT (only) DO NOTHING"
+_BEGIN = "UPDATE identity SET generation = generation + 1, incarnation = ?"
+_SENT = "UPDATE identity SET was_sent = 1"
+_ENROLLED = "UPDATE identity SET node_id = ?"
+_NEW_CREDENTIAL = "UPDATE identity SET credential = ?, was_sent = 0, node_id = NULL"
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+T = TypeVar("T")
+
+Connect = Callable[[Path], sqlite3.Connection]
+"""The SQLite driver: opens the file."""
+
+
+class Identity(Struct, frozen=True):
+    """Who this node is. `was_sent`: the credential may be known to a hub. `generation` counts the starts of its daemon,
+    `incarnation` names the latest."""
+
+    credential: str
+    was_sent: bool
+    node_id: NodeId | None
+    generation: int
+    incarnation: IncarnationId
+
+
+class Row(Struct, frozen=True):
+    """A row as it stands. `stage`: `mirrored`, `ended` (then one of `outcome` and `handback` is set) or `closed` (then the
+    outcome, which may be large, is left where it is: `Mirror.ending`)."""
+
+    mirrored: MirroredDelivery
+    receipt_digest: str
+    stage: str
+    outcome: Outcome | None
+    handback: str | None
+    tree_gone: bool
+    answer: str | None
+
+
+class Released(Struct, frozen=True):
+    """A Delivery that the hub needs no more. `answer`: what it said to the report; None where it never heard one."""
+
+    delivery_id: DeliveryId
+    attempt_id: AttemptId
+    answer: str | None
+
+
+class _Change(Struct):
+    statement: str
+    rows: Sequence[tuple[Any, ...]]
+    done: asyncio.Future[None]
+
+
+@final
+class Mirror:
+    """The store, opened by `open`. Every method that writes has committed durably when it returns.
+
+    Each of them raises StorageFullError or another UnavailableError when nothing was written, and may be repeated."""
+
+    def __init__(self, path: Path, connect: Connect, executor: Executor) -> None:
+        """`executor` runs what blocks and has one thread only, so that no two calls use the connection at once."""
+        self._path = path
+        self._connect = connect
+        self._executor = executor
+        self._pending: list[_Change] = []
+        self._driver: asyncio.Task[None] | None = None
+        self._connection: sqlite3.Connection | None = None
+
+    async def open(self) -> None:
+        """Opens the file and brings its tables up to date.
+
+        Raises:
+            DataFolderTooNewError: a newer version wrote it; nothing was touched.
+            UnavailableError: it cannot be opened.
+        """
+        self._connection = await self._in_executor(self._opened)
+
+    async def close(self) -> None:
+        """Finishes what was begun and closes the file. Repeatable."""
+        while self._driver is not None:
+            await asyncio.wait([self._driver])
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await self._in_executor(connection.close)
+
+    # -- who this node is
+
+    async def identity(self, new_credential: str) -> Identity:
+        """The identity; made with this credential where there is none, and stored before it is returned."""
+        await self._write(_FIRST_IDENTITY, [(new_credential,)])
+        credential, was_sent, node_id, generation, incarnation = (await self._read(_IDENTITY))[0]
+        return Identity(credential, bool(was_sent), node_id, generation, incarnation)
+
+    async def begin(self, incarnation: IncarnationId) -> int:
+        """A new start of the daemon; its generation, greater than that of every earlier one."""
+        await self._write(_BEGIN, [(incarnation,)])
+        return (await self._read(_IDENTITY))[0][3]
+
+    async def note_sent(self) -> None:
+        """The credential is about to be sent for the first time."""
+        await self._write(_SENT, [()])
+
+    async def note_enrolled(self, node_id: NodeId) -> None:
+        await self._write(_ENROLLED, [(node_id,)])
+
+    async def replace_credential(self, credential: str) -> None:
+        """The hub does not know the old one (any more): a node that was forgotten enrolls under a new one."""
+        await self._write(_NEW_CREDENTIAL, [(credential,)])
+
+    # -- Deliveries
+
+    async def add(self, deliveries: Iterable[MirroredDelivery]) -> None:
+        """Mirrors Deliveries, all in one commit. One that is mirrored already stays as it is."""
+        rows = [(one.delivery_id, one.attempt_id, canonical(one)) for one in deliveries]
+        await self._write(_ADD, rows)
+
+    async def end(self, ending: Ending) -> None:
+        """What is to be reported. Counts once: a Delivery that has ended keeps its first ending."""
+        outcome = None if ending.outcome is None else canonical(ending.outcome)
+        await self._write(_END, [(outcome, ending.handback, ending.tree_gone, ending.delivery_id)])
+
+    async def close_all(self, answers: dict[DeliveryId, str]) -> None:
+        """The hub has answered these reports. They are kept until they are released. One whose ending is not stored stays
+        as it is: closed, it could not be reported again."""
+        await self._write(_CLOSE, [(answer, delivery_id) for delivery_id, answer in answers.items()])
+
+    async def release(self, delivery_ids: Iterable[DeliveryId]) -> None:
+        """The hub needs nothing more of these; their reports are let go."""
+        await self._write(_RELEASE, [(one,) for one in delivery_ids])
+
+    async def drop(self, delivery_ids: Iterable[DeliveryId]) -> None:
+        """Deletes rows: grants of which nothing was started, and those whose folders are gone."""
+        await self._write(_DROP, [(one,) for one in delivery_ids])
+
+    async def load(self) -> list[Row]:
+        """Every row that is not released, oldest first.
+
+        Raises:
+            DataFolderTooNewError: a row was written by another version of Tenure and cannot be read.
+        """
+        rows = await self._read(_LOAD)
+        try:
+            return [_row(*row) for row in rows]
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise DataFolderTooNewError(
+                f"{self._path} holds a Delivery that this version cannot read ({error}); start the version that wrote"
+                " it, and let its work end first",
+                path=str(self._path),
+            ) from error
+
+    async def ending(self, delivery_id: DeliveryId) -> Ending | None:
+        """What was to be reported of a Delivery; None where nothing is stored of it (any more)."""
+        rows = await self._read(_ENDING, (delivery_id,))
+        if not rows or rows[0] == (None, None):
+            return None
+        outcome, handback = rows[0]
+        return Ending(delivery_id, _outcome(outcome), handback)
+
+    async def released(self) -> list[Released]:
+        """Those of which only folders may be left, oldest first."""
+        return [Released(*row) for row in await self._read(_RELEASED)]
+
+    async def known(self) -> set[DeliveryId]:
+        """Every Delivery that has a row."""
+        return {DeliveryId(one) for (one,) in await self._read(_KNOWN)}
+
+    async def attempts(self) -> dict[AttemptId, bool]:
+        """Every Attempt that has a row here, and whether it is closed: reported, or proven unstarted."""
+        return {AttemptId(one): bool(closed) for one, closed in await self._read(_ATTEMPTS)}
+
+    # -- the file
+
+    def _opened(self) -> sqlite3.Connection:
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE))
+        with contextlib.ExitStack() as stack:
+            connection = self._connect(self._path)
+            stack.callback(connection.close)
+            connection.isolation_level = None  # transactions are begun and ended here, never by the driver
+            (stored,) = connection.execute("PRAGMA user_version").fetchone()
+            if stored > SCHEMA:
+                raise DataFolderTooNewError(
+                    f"{self._path} has schema {stored}; this version reads up to {SCHEMA}. Upgrade Tenure.",
+                    path=str(self._path),
+                    format=stored,
+                    supported=SCHEMA,
+                )
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode != "wal":
+                raise StorageFailedError(
+                    f"{self._path} stays in journal mode {mode}; it needs WAL. Put the data folder on a local disk.",
+                    path=str(self._path),
+                )
+            connection.execute("PRAGMA synchronous = FULL")
+            for number in range(stored, SCHEMA):
+                connection.executescript(f"BEGIN;{_STEPS[number]};PRAGMA user_version = {number + 1};COMMIT;")
+            stack.pop_all()
+        return connection
+
+    async def _read(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        return await self._in_executor(lambda: self._open_connection().execute(statement, values).fetchall())
+
+    async def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        if not rows:
+            return
+        change = _Change(statement, rows, asyncio.get_running_loop().create_future())
+        self._pending.append(change)
+        if self._driver is None:
+            self._driver = asyncio.ensure_future(self._drive())
+        await change.done
+
+    async def _drive(self) -> None:
+        try:
+            while self._pending:
+                batch, self._pending = self._pending, []
+                await self._commit(batch)
+        finally:
+            self._driver = None
+
+    async def _commit(self, batch: list[_Change]) -> None:
+        error: BaseException | None = None
+        try:
+            await self._in_executor(lambda: self._committed(batch))
+        except BaseException as problem:
+            error = problem
+            if not isinstance(problem, Exception):
+                raise
+        finally:
+            for change in batch:
+                if change.done.done():
+                    continue  # whoever waited has gone
+                if error is None:
+                    change.done.set_result(None)
+                else:
+                    change.done.set_exception(_own_copy(error))
+
+    def _committed(self, batch: list[_Change]) -> None:
+        connection = self._open_connection()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for change in batch:
+                connection.executemany(change.statement, change.rows)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    async def _in_executor(self, work: Callable[[], T]) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        except (sqlite3.Error, OSError) as error:
+            raise storage_error(self._path, error) from error
+
+    def _open_connection(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise StorageFailedError(f"{self._path} is not open", path=str(self._path))
+        return self._connection
+
+
+def storage_error(path: Path, error: Exception) -> UnavailableError:
+    """What a caller hears of a write that left nothing behind."""
+    full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+    if full or getattr(error, "errno", None) in _NO_ROOM:
+        return StorageFullError(
+            f"there is no room to write {path} ({error}); free some space", path=str(path)
+        )
+    return StorageFailedError(f"{path} cannot be used ({error}); look at the disk", path=str(path))
+
+
+def _outcome(stored: bytes | None) -> Outcome | None:
+    return None if stored is None else msgspec.json.decode(stored, type=Outcome)
+
+
+def _own_copy(error: BaseException) -> BaseException:
+    """One for each that waits: a shared exception would gather all their tracebacks."""
+    return type(error)(error.message, **error.facts) if isinstance(error, UnavailableError) else error
+
+
+def _row(
+    body: bytes, stage: str, outcome: bytes | None, handback: str | None, tree_gone: int, answer: str | None
+) -> Row:
+    return Row(
+        mirrored=msgspec.json.decode(body, type=MirroredDelivery),
+        receipt_digest=hashlib.sha256(body).hexdigest(),
+        stage=stage,
+        outcome=_outcome(outcome),
+        handback=handback,
+        tree_gone=bool(tree_gone),
+        answer=answer,
+    )

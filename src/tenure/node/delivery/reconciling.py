@@ -1,0 +1,158 @@
+"""Snapshots: telling the hub everything that this store holds, and doing what it advises.
+
+A snapshot is sent after a start, after the link was lost, and when reports have been answered, so that their rows can be let
+go. It is sent between two claims only: a snapshot that is older than a grant would void it. Its number grows over
+restarts. Nothing in the advice extends a lease, and going on needs none.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import final
+
+from tenure.core.clock import Clock, IdSource
+from tenure.core.ids import DeliveryId, IncarnationId
+from tenure.errors import TenureError, UnavailableError
+from tenure.node.delivery.holding import Holding, Holdings, Phase
+from tenure.node.delivery.leasing import GENERATION_BITS
+from tenure.node.delivery.mirror import Mirror
+from tenure.node.link import HubLegs, is_final
+from tenure.node.pacing import Backoff
+from tenure.wire import legs as ws
+
+RETRY_S = (1.0, 30.0)
+RELEASE_EVERY_S = 300.0
+"""Between two snapshots that only serve to let rows go: each is an event in the hub's record."""
+CLOSED = 200
+"""Answered reports that are kept before a snapshot is sent earlier: what memory and snapshot may cost."""
+NS = 1_000_000_000
+
+_STAGES = {
+    Phase.OFFERED: "mirrored",
+    Phase.STARTING: "acknowledged",
+    Phase.RUNNING: "started",
+    Phase.ENDING: "started",
+    Phase.STUCK: "started",
+    Phase.REPORTING: "ended",
+    Phase.CLOSED: "closed",
+}
+
+log = logging.getLogger(__name__)
+
+
+@final
+class Reconciling:
+    def __init__(
+        self,
+        legs: HubLegs,
+        mirror: Mirror,
+        holdings: Holdings,
+        clock: Clock,
+        ids: IdSource,
+        incarnation: IncarnationId,
+    ) -> None:
+        self.generation = 0
+        self._legs = legs
+        self._mirror = mirror
+        self._holdings = holdings
+        self._clock = clock
+        self._incarnation = incarnation
+        self._backoff = Backoff(ids, *RETRY_S)
+        self._is_wanted = True
+        self._not_before_ns = 0
+        self._last_ns = 0
+        self._count = 0
+
+    def want(self) -> None:
+        """The hub and this store may not agree: compare them before the next claim."""
+        self._is_wanted = True
+        self._holdings.eased.give()
+
+    async def if_due(self) -> None:
+        """Sends a snapshot if one is due. A hub that is away is asked again later.
+
+        Raises:
+            TenureError: the hub does not hear this daemon any more.
+        """
+        now_ns = self._clock.boot_ns()
+        if not self._is_due(now_ns):
+            return
+        try:
+            await self._compare()
+        except TenureError as error:
+            if is_final(error):
+                raise
+            pause_s = self._backoff.next_s()
+            self._not_before_ns = now_ns + int(pause_s * NS)
+            log.warning("hub and node could not be compared; again in %.1f s: %s", pause_s, error)
+            return
+        self._backoff.reset()
+        self._is_wanted, self._last_ns = False, now_ns
+
+    def _is_due(self, now_ns: int) -> bool:
+        if now_ns < self._not_before_ns:
+            return False
+        closed = len(self._holdings.in_phase(Phase.CLOSED))
+        is_time = now_ns - self._last_ns >= RELEASE_EVERY_S * NS
+        return self._is_wanted or closed >= CLOSED or (closed > 0 and is_time)
+
+    async def _compare(self) -> None:
+        self._count += 1
+        told = {one.delivery_id: (one, one.phase) for one in self._holdings}
+        request = ws.ReconcileRequest(
+            incarnation=self._incarnation,
+            sequence=(self.generation << GENERATION_BITS) + self._count,
+            holdings=tuple(told_of(one) for one, _ in told.values()),
+        )
+        reply = await self._legs.reconcile(request)
+        if reply.ignored:
+            return
+        advised = [(*told[one.delivery_id], one.advice) for one in reply.advice if one.delivery_id in told]
+        released = [one for one, phase, advice in advised if await self._heed(one, phase, advice)]
+        await self._release(released)
+
+    async def _heed(self, holding: Holding, told: Phase, advice: str) -> bool:
+        """Does what is advised; True where the row may be let go.
+
+        Advice on what has moved on since it was told is out of date; the next snapshot asks again."""
+        if holding.phase is not told:
+            return False
+        match advice:
+            case "close" | "stop" if told is Phase.CLOSED:
+                return True
+            case "go_on" | "report" if told is Phase.CLOSED:
+                # It has lost our report (its data was restored from an older copy): it gets it again.
+                await self._report_again(holding)
+                return False
+            case "close" | "stop" if told is not Phase.REPORTING:
+                log.warning("%s: the hub says %s; its work is stopped", holding.delivery_id, advice)
+                holding.lose()
+                return False
+            case _:
+                return False
+
+    async def _report_again(self, holding: Holding) -> None:
+        ending = holding.ending or await self._mirror.ending(holding.delivery_id)
+        if ending is not None:
+            log.warning("%s: the hub asks for its report again", holding.delivery_id)
+            holding.end(ending)
+            self._holdings.enter(holding, Phase.REPORTING)
+
+    async def _release(self, holdings: list[Holding]) -> None:
+        ids: list[DeliveryId] = [one.delivery_id for one in holdings]
+        try:
+            await self._mirror.release(ids)
+        except UnavailableError as error:
+            log.warning("%d rows could not be let go yet: %s", len(ids), error)
+            return
+        self._holdings.forget(holdings)
+
+
+def told_of(holding: Holding) -> ws.HoldingItem:
+    """What a snapshot says of one Delivery. That the tree is gone is said only of what is proven."""
+    return ws.HoldingItem(
+        delivery_id=holding.delivery_id,
+        fence=holding.grant.fence,
+        stage=_STAGES[holding.phase],
+        tree_gone=holding.tree_gone,
+    )

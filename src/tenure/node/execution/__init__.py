@@ -1,0 +1,1 @@
+"""One execution from preparation to verdict: context, start, following, acceptance checks, the report."""

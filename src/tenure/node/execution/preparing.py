@@ -1,0 +1,168 @@
+"""From an accepted Delivery to a launch in its run folder: context, worktree, and what to execute.
+
+Nothing is executed here, so all of it may be interrupted, and be done again. A cold clone may take many minutes; meanwhile
+the lease is renewed, since its start is pending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar, final
+
+from msgspec import Struct
+
+from tenure.core.clock import IdSource
+from tenure.errors import ConfigurationError
+from tenure.harness.port import Harness, LaunchFile, LaunchRequest
+from tenure.harness.port import Launch as HarnessLaunch
+from tenure.node.delivery.holding import Holding
+from tenure.node.execution.context import ContextFetcher
+from tenure.node.run.messages import Launch, LaunchStep, Limits
+from tenure.node.worktree.workspace import Workspace
+from tenure.node.worktree.worktree import Worktree
+from tenure.runtime.platform import Platform
+from tenure.runtime.settings_schema import RecipientSettings, Settings
+
+PREPARING = 4
+"""Worktrees made at once: each is a git that reads and writes as fast as the disk can."""
+TURN = "turn"
+"""The name of the harness's own step."""
+STREAMS = 2
+SEGMENTS = 8
+SEGMENT_BYTES = 4_096
+"""Smaller pieces would cost more in files than they keep."""
+
+T = TypeVar("T")
+
+
+class PreparerTools(Struct, frozen=True, kw_only=True):
+    """`environment` is the node's own, as the process has it; `harness_for` makes the adapter for a recipient."""
+
+    settings: Settings
+    environment: Mapping[str, str]
+    workspace: Workspace
+    context: ContextFetcher
+    harness_for: Callable[[RecipientSettings], Harness]
+    platform: Platform
+    executor: Executor
+    ids: IdSource
+
+
+@final
+class Preparer:
+    def __init__(self, tools: PreparerTools) -> None:
+        self._tools = tools
+        self._turns = asyncio.Semaphore(PREPARING)
+
+    async def prepare(self, holding: Holding) -> Launch:
+        """Makes everything but the start, and returns the launch that is still to be written with its deadline.
+
+        Raises:
+            TenureError: it cannot be prepared; `start_failure` says what that means.
+            OSError: a file cannot be written.
+        """
+        spec = holding.grant.spec
+        inputs = await self._tools.context.fetch(spec.context, holding.run_dir) if spec.context else ()
+        worktree = await self._worktree(holding)
+        request = LaunchRequest(
+            task_id=holding.grant.task_id,
+            attempt_no=holding.grant.number,
+            delivery_id=holding.delivery_id,
+            fence=holding.grant.fence,
+            spec=spec,
+            run_dir=str(holding.run_dir),
+            worktree=str(worktree.path) if worktree else None,
+            environment={**self._tools.environment, **(worktree.environment if worktree else {})},
+            inputs=inputs,
+        )
+        made = self._tools.harness_for(holding.mirrored.recipient).launch(request)
+        await self._in_executor(partial(write_files, holding.run_dir, made.files))
+        return self._launch(holding, made, worktree)
+
+    async def _worktree(self, holding: Holding) -> Worktree | None:
+        spec = holding.grant.spec
+        if spec.repository is None:
+            return None
+        if spec.base_sha is None:
+            raise ConfigurationError("the Attempt names a repository and no base", repository=spec.repository)
+        async with self._turns:
+            return await self._tools.workspace.prepare(
+                spec.repository, spec.base_sha, holding.mirrored.attempt_id
+            )
+
+    def _launch(self, holding: Holding, made: HarnessLaunch, worktree: Worktree | None) -> Launch:
+        spec, settings = holding.grant.spec, self._tools.settings
+        turn = LaunchStep(
+            name=TURN, kind="harness", argv=made.argv, env=made.env, cwd=made.cwd, stdin_path=made.stdin_path
+        )
+        place = str(worktree.path if worktree else holding.run_dir)
+        checks = tuple(
+            LaunchStep(
+                name=check.name,
+                kind="check",
+                argv=check.argv,
+                env=made.env,
+                cwd=place,
+                timeout_s=check.timeout_s,
+            )
+            for check in spec.checks
+        )
+        recipient = holding.mirrored.recipient
+        return bare_launch(
+            holding,
+            self._tools.platform.boot_id,
+            marker=self._tools.ids.new_id("r"),
+            timeout_s=spec.timeout_s or recipient.timeout_s or settings.defaults.timeout_s,
+            cancel_grace_s=settings.node.stop_grace_s,
+            cgroup_parent=self._tools.platform.cgroup_parent,
+            limits=spool_limits(settings, 1 + len(checks)),
+            steps=(turn, *checks),
+        )
+
+    async def _in_executor(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._tools.executor, work)
+
+
+def bare_launch(holding: Holding, boot_id: str, **more: Any) -> Launch:
+    """A launch for this holding; without `steps` it is only good for forbidding a start."""
+    fields: dict[str, Any] = {"marker": holding.delivery_id, "steps": (), **more}
+    return Launch(
+        delivery_id=holding.delivery_id,
+        fence=holding.grant.fence,
+        boot_id=boot_id,
+        deadline_boottime_ns=holding.deadline_ns,
+        **fields,
+    )
+
+
+def spool_limits(settings: Settings, steps: int) -> Limits:
+    """The bound on the output of one run, shared out to the streams of its steps: a fifth of each keeps the beginning."""
+    share = settings.node.output_bytes // (STREAMS * steps)
+    segment = max(SEGMENT_BYTES, share // (SEGMENTS + 2))
+    return Limits(
+        head_bytes=2 * segment,
+        segment_bytes=segment,
+        segments=SEGMENTS,
+        protocol_bytes=settings.node.protocol_bytes,
+    )
+
+
+def write_files(run_dir: Path, files: tuple[LaunchFile, ...]) -> None:
+    """Makes the run folder, and in it what must be there before the start, for this user only.
+
+    Raises:
+        OSError: one cannot be written.
+    """
+    run_dir.mkdir(mode=0o700, exist_ok=True)
+    for file in files:
+        path = Path(file.path)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, file.mode)
+        with os.fdopen(descriptor, "wb") as opened:
+            opened.write(file.content)

@@ -1,0 +1,73 @@
+"""From the runner's child to the step's program: what happens between fork and exec.
+
+Standard library only.
+"""
+
+import errno
+import fcntl
+import os
+
+from tenure.node.runner.process_tree import call_c
+
+TYPE_CHECKING = False  # what `typing` would say, without the time to import it
+if TYPE_CHECKING:
+    import signal as _signal
+    from typing import Any, NoReturn
+
+    Json = dict[str, Any]
+else:
+    import _signal
+
+PROTOCOL_FD = 3
+PR_SET_PDEATHSIG = 1
+
+
+class Origin:
+    """What the child must know of where it comes from."""
+
+    def __init__(self, umask: int) -> None:
+        """`umask`: with which the runner was started; its own is stricter."""
+        self.runner_pid, self.umask = os.getpid(), umask
+
+
+def become(spec: "Json", env: "dict[str, str]", outputs: list[int], fail: int, origin: Origin) -> "NoReturn":
+    """The child's way to its program. What goes wrong is told through `fail`, which the exec closes."""
+    try:
+        fail = fcntl.fcntl(fail, fcntl.F_DUPFD_CLOEXEC, 10)
+        os.setsid()
+        call_c("prctl", PR_SET_PDEATHSIG, int(_signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != origin.runner_pid:
+            os._exit(127)  # the runner has died: nobody would enforce the deadline
+        os.dup2(os.open(spec["stdin_path"] or os.devnull, os.O_RDONLY), 0)
+        for number, fd in enumerate(outputs, start=1):
+            os.dup2(fd, number)
+        for number in set(range(1, 32)) - {_signal.SIGKILL, _signal.SIGSTOP}:
+            _signal.signal(number, _signal.SIG_DFL)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+        os.umask(origin.umask)
+        os.chdir(spec["cwd"])
+        execute_program(spec["argv"], env)
+    except BaseException as error:  # noqa: BLE001 - nothing of the runner may run on in the child
+        number = error.errno if isinstance(error, OSError) else None
+        name = errno.errorcode.get(number or 0, type(error).__name__)
+        os.write(fail, f"{name} {error}".encode(errors="replace"))
+    os._exit(127)
+
+
+def execute_program(argv: list[str], env: "dict[str, str]") -> "NoReturn":
+    """As a shell finds it: by PATH of the new environment when there is no slash in its name.
+
+    Raises:
+        OSError: it is not there or cannot be executed.
+    """
+    if "/" in argv[0]:
+        os.execve(argv[0], argv, env)
+    denied: OSError | None = None
+    for folder in env.get("PATH", os.defpath).split(":"):
+        try:
+            os.execve(f"{folder or '.'}/{argv[0]}", argv, env)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            denied = denied or error
+    raise denied or FileNotFoundError(errno.ENOENT, "no such program on PATH", argv[0])

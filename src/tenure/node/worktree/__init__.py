@@ -1,0 +1,1 @@
+"""The node's store of repositories: cached clones, a worktree per Attempt, evidence, clean-up."""

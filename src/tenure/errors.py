@@ -212,6 +212,57 @@ class SupersededError(ConflictError):
     code = "superseded"
 
 
+class EffectPendingError(ConflictError):
+    """The Effect is under way or in doubt; nothing is called again. Ask for it later, under the same key."""
+
+    code = "effect_pending"
+    retryable = True
+
+
+class ApprovalNeededError(ConflictError):
+    """A person must allow it first; it stands on the attention list. Ask again later, under the same key."""
+
+    code = "approval_needed"
+    retryable = True
+
+
+class EffectInDoubtError(ConflictError):
+    """Nothing goes on for this Task until it is known what became of its Effects."""
+
+    code = "effect_in_doubt"
+    retryable = True
+
+
+class QuarantinedError(ConflictError):
+    """What is known of an Effect contradicts itself; a person decides, nothing is called."""
+
+    code = "quarantined"
+
+
+class DuplicateEffectError(ConflictError):
+    """The provider says that this is there already. Nothing was done; ask it which one."""
+
+    code = "duplicate_effect"
+
+
+class ProviderRefusedError(InvalidError):
+    """The provider understood and said no. Nothing was done; the facts have its status and its words."""
+
+    code = "provider_refused"
+
+
+class UnstableKeyError(InvalidError):
+    """An idempotency key with a time or a random id in it names a new operation each time: it cannot deduplicate."""
+
+    code = "unstable_key"
+
+
+class OutOfScopeError(ForbiddenError):
+    """This Attempt's scope does not list it. Ask a person for a Task whose scope does."""
+
+    code = "out_of_scope"
+
+
 class WorkspaceBusyError(ConflictError):
     """Another process works on this repository's cache and did not finish within the bound."""
 
@@ -259,6 +310,7 @@ STATUS_OF: dict[type[TenureError], int] = {
     TooLargeError: 413,
     DependencyError: 422,
     IdempotencyMismatchError: 422,
+    ProviderRefusedError: 422,
     ContractVersionError: 426,
     UnauthenticatedError: 401,
     ForbiddenError: 403,

@@ -53,7 +53,7 @@ def test_the_help_of_a_command_imports_nothing_that_only_its_work_needs() -> Non
 
 @pytest.mark.parametrize(("name", "module", "line"), COMMANDS)
 def test_each_line_of_the_overview_is_what_the_command_says(name: str, module: str, line: str) -> None:
-    group = typer.main.get_group(importlib.import_module(f"tenure.cli.{module}").app)
+    group = typer.main.get_group(importlib.import_module(catalog.module_of(name) or module).app)
     found = group.commands[name]
     assert (found.help or "").split("\n\n")[0].replace("\n", " ") == line
 

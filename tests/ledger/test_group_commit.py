@@ -12,7 +12,7 @@ from tenure.core import commands as cm
 from tenure.core.delivery import Now
 from tenure.core.ids import DeliveryId
 from tenure.errors import OutcomeUnknownError, OverloadedError, StorageFullError, UnavailableError
-from tenure.ledger.group_commit import MAX_BATCH, QUIET_TURNS, GroupCommit, Ran
+from tenure.ledger.group_commit import MAX_BATCH, QUIET_TURNS, Bounds, GroupCommit, Ran
 from tests.ledger.desk import HUB, START_MS, HandClock, in_place
 
 
@@ -23,6 +23,7 @@ class CountingEngine:
         self.batches: list[list[cm.Command]] = []
         self.nows: list[Now] = []
         self.error: Exception | None = None
+        self.probes = 0
 
     def run(self, commands: Sequence[cm.Command], now: Now) -> Ran:
         self.batches.append(list(commands))
@@ -30,6 +31,11 @@ class CountingEngine:
         if self.error is not None:
             raise self.error
         return Ran([cm.DueAnswer(f"{len(self.batches)}.{place}") for place in range(len(commands))], list)
+
+    def probe(self) -> None:
+        self.probes += 1
+        if self.error is not None:
+            raise self.error
 
 
 class Gate:
@@ -55,8 +61,8 @@ def engine() -> CountingEngine:
     return CountingEngine()
 
 
-def group(engine: CountingEngine, clock: HandClock, run: Any = in_place, **more: Any) -> GroupCommit:
-    return GroupCommit(engine, run, clock, HUB, **more)
+def group(engine: CountingEngine, clock: HandClock, run: Any = in_place, **bounds: Any) -> GroupCommit:
+    return GroupCommit(engine, run, clock, HUB, Bounds(**bounds))
 
 
 def due(name: int = 0) -> cm.Due:
@@ -257,6 +263,33 @@ async def test_a_commit_that_is_interrupted_leaves_its_outcome_unknown(
     outcomes = await together(waiting, behind)
     assert [type(one) for one in outcomes] == [OutcomeUnknownError, UnavailableError]
     assert len(engine.batches) == 0
+
+
+async def test_no_commit_holds_more_commands_than_the_settings_say(
+    engine: CountingEngine, clock: HandClock
+) -> None:
+    ours = group(engine, clock, max_batch=4)
+    await together(*(ours.execute(due(one)) for one in range(10)))
+    assert [len(batch) for batch in engine.batches] == [4, 4, 2]
+
+
+async def test_a_check_asks_the_engine_only_after_a_failure_and_until_it_commits_again(
+    engine: CountingEngine, clock: HandClock
+) -> None:
+    ours = group(engine, clock)
+    await ours.execute(due())
+    await ours.check()
+    assert engine.probes == 0
+    engine.error = StorageFullError("no room")
+    with pytest.raises(StorageFullError):
+        await ours.execute(due())
+    for _ in range(2):
+        with pytest.raises(StorageFullError):
+            await ours.check()
+    engine.error = None
+    await ours.check()
+    await ours.check()
+    assert engine.probes == 3
 
 
 async def test_closing_finishes_what_was_taken_and_refuses_the_rest(

@@ -162,6 +162,30 @@ async def test_no_space_left_is_told_apart_from_a_failed_disk(faulty: Desk) -> N
     await faulty.submit()
 
 
+@pytest.mark.parametrize("fault", ["before", "before, then gone"])
+async def test_a_commit_that_found_no_room_surely_did_not_happen(faulty: Desk, fault: str) -> None:
+    """Whether or not the database can be opened anew just then: a full disk is in the way of that, too."""
+    FaultyConnection.failed = full = sqlite3.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+    FaultyConnection.fault = fault
+    command = faulty.submission("key")
+    with pytest.raises(StorageFullError, match="nothing was committed"):
+        await faulty.run(command)
+    assert await faulty.run(command) == cm.Submitted(command.task_id, replayed=False)
+
+
+async def test_the_ledger_says_that_it_cannot_commit_until_it_can(faulty: Desk) -> None:
+    await faulty.ledger.check()
+    FaultyConnection.failed = full = sqlite3.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+    for _ in range(2):
+        FaultyConnection.fault = "before"
+        with pytest.raises(StorageFullError):
+            await (faulty.submit() if _ == 0 else faulty.ledger.check())
+    await faulty.ledger.check()
+    await faulty.submit()
+
+
 async def test_a_full_database_takes_nothing_loses_nothing_and_goes_on_when_there_is_room(
     sqlite_desk: Desk, database: Path
 ) -> None:

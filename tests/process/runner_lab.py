@@ -106,7 +106,7 @@ class Run:
         wanted = b"\0" + os.fsencode(self.folder) + b"\0"
         for pid in read_processes():
             words = read_file(f"/proc/{pid}/cmdline")
-            if wanted in words and b"runner.py\0" in words and is_alive(pid):
+            if wanted in words and b"runner/main.py\0" in words and is_alive(pid):
                 return pid
         return None
 

@@ -134,7 +134,7 @@ def runner_of(run: Path) -> int | None:
         with contextlib.suppress(OSError):
             if entry.name.isdigit() and os.fsencode(run) in (entry / "cmdline").read_bytes():
                 words = (entry / "cmdline").read_bytes().split(b"\0")
-                if any(word.endswith(b"runner.py") for word in words) and is_alive(int(entry.name)):
+                if any(word.endswith(b"runner/main.py") for word in words) and is_alive(int(entry.name)):
                     return int(entry.name)
     return None
 

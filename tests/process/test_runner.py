@@ -229,16 +229,9 @@ def test_the_runner_imports_the_standard_library_and_its_own_parts_only(run: Run
     imported = set(re.findall(r"^import '([\w.]+)'", seen.stderr, re.MULTILINE))
     ours = {name for name in imported if name.startswith("tenure")}
     assert "tenure.node.runner.loop" in ours
-    assert ours <= {"tenure", "tenure.node"} | {
-        f"tenure.node.{name}"
-        for name in (
-            "process_tree",
-            "runner_child",
-            "runner_control",
-            "runner_loop",
-            "runner_record",
-            "runner_spool",
-        )
+    assert ours <= {"tenure", "tenure.node", "tenure.node.runner"} | {
+        f"tenure.node.runner.{name}"
+        for name in ("process_tree", "child", "control", "loop", "record", "spool")
     }
     dear = {
         "json",

@@ -17,6 +17,8 @@ IncarnationId = NewType("IncarnationId", str)
 """`i_…`: one start of a hub, a node or a runner."""
 Address = NewType("Address", str)
 """A recipient, `NAME@NODE`."""
+EffectId = NewType("EffectId", str)
+"""`e_…`"""
 ClaimId = NewType("ClaimId", str)
 """Chosen by the node, one for each claim it makes; a repeated claim carries the same one."""
 

@@ -61,3 +61,13 @@ JSON_DEPTH = 64
 """Levels of nesting accepted in a request; deeper ones are refused before decoding (decoders recurse)."""
 INTEGER = 2**53 - 1
 """The largest integer that every JSON reader keeps exact."""
+EFFECT_PARAMS_BYTES = 131_072
+"""Parameters of one Effect as JSON: a pull request's text, not a file."""
+EFFECT_TEXT_BYTES = 65_536
+"""The body of a pull request, comment or webhook; the forges take about as much."""
+EFFECT_RESULT_BYTES = 8_192
+"""What is kept of a provider's answer: ids and addresses."""
+EFFECTS = 10_000
+"""Effects of one Task; a scope may say less. A loop must not fill a forge."""
+SCOPE_PATTERNS = 100
+"""Patterns of each kind in one scope; each is tried on every Effect."""

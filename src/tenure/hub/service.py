@@ -128,13 +128,15 @@ class Hub:
         """Does everything run that must?
 
         Raises:
-            UnavailableError: the store does not answer, or a loop has ended.
+            UnavailableError: the store does not answer or takes no commit, or a loop has ended.
         """
         ended = [loop for loop in self._loops if loop.done()]
         if not self._loops or ended or self.stopping.is_set():
             raise er.UnavailableError("the hub is starting or stopping, or one of its loops has ended")
         try:
-            await asyncio.wait_for(self.ledger.next_due_ms(), READY_WITHIN_S)
+            async with asyncio.timeout(READY_WITHIN_S):
+                await self.ledger.next_due_ms()
+                await self.ledger.check()
         except TimeoutError as error:
             raise er.UnavailableError(f"the store gave no answer within {READY_WITHIN_S:g} s") from error
 

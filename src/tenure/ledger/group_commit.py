@@ -21,8 +21,11 @@ from collections.abc import Callable, Sequence
 from types import coroutine
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import Struct
+
 from tenure.core.commands import Command, Refusal, Reply
 from tenure.core.delivery import Now
+from tenure.core.limits import BATCH
 from tenure.errors import OutcomeUnknownError, OverloadedError, TenureError, UnavailableError
 
 if TYPE_CHECKING:
@@ -32,8 +35,8 @@ if TYPE_CHECKING:
     from tenure.core.ids import IncarnationId
     from tenure.ledger.port import Committed, Listener, Run
 
-MAX_BATCH = 500
-"""Commands of one commit: what others may have to wait for, and what a crash can interrupt."""
+MAX_BATCH = BATCH
+"""Commands of one commit, unless the settings say otherwise: what others may have to wait for, and what a crash can interrupt."""
 MAX_QUEUE = 10_000
 """Commands that may wait; beyond, callers are told at once (`overloaded`)."""
 GATHER_NS = 2_000_000
@@ -45,6 +48,13 @@ here (bytes read, task started, body complete)."""
 log = logging.getLogger(__name__)
 
 Outcome = Reply | TenureError
+
+
+class Bounds(Struct, frozen=True):
+    """`max_batch`: commands of one commit; `max_queue`: commands that may wait for one."""
+
+    max_batch: int = MAX_BATCH
+    max_queue: int = MAX_QUEUE
 
 
 class Ran:
@@ -70,6 +80,14 @@ class Engine(Protocol):
         """
         ...
 
+    def probe(self) -> None:
+        """See whether commits work.
+
+        Raises:
+            UnavailableError: they do not.
+        """
+        ...
+
 
 class _Entry:
     __slots__ = ("commands", "future")
@@ -85,20 +103,21 @@ class GroupCommit:
     `run` executes the engine's blocking work; `hub` is the incarnation in whose name instants are read."""
 
     def __init__(
-        self, engine: Engine, run: Run, clock: Clock, hub: IncarnationId, *, max_queue: int = MAX_QUEUE
+        self, engine: Engine, run: Run, clock: Clock, hub: IncarnationId, bounds: Bounds | None = None
     ) -> None:
         self._engine = engine
         self._run = run
         self._clock = clock
         self._hub = hub
         self._awake_from_ns = clock.awake_ns()
-        self._max_queue = max_queue
+        self._bounds = bounds or Bounds()
         self._entries: deque[_Entry] = deque()
         self._waiting = 0
         self._arrivals = 0
         self._driver: asyncio.Task[None] | None = None
         self._closed = False
         self._listeners: list[Listener] = []
+        self._has_failed = False
 
     async def execute(self, command: Command) -> Reply:
         (outcome,) = await self._enqueue((command,))
@@ -130,6 +149,16 @@ class GroupCommit:
         while self._driver is not None:
             await asyncio.wait([self._driver])
 
+    async def check(self) -> None:
+        """After a failure of the storage: does it take a commit again? Costs nothing while all is well.
+
+        Raises:
+            UnavailableError: it does not.
+        """
+        if self._has_failed:
+            await self._run(self._engine.probe)
+            self._has_failed = False
+
     def now(self) -> Now:
         """The instant of a commit, for this hub incarnation."""
         awake_ms = (self._clock.awake_ns() - self._awake_from_ns) // 1_000_000
@@ -139,12 +168,13 @@ class GroupCommit:
         if self._closed:
             raise UnavailableError("the record is being closed; nothing was taken.")
         # An entry alone may be longer than the queue, else it could never be taken.
-        if self._waiting and self._waiting + len(commands) > self._max_queue:
+        limit = self._bounds.max_queue
+        if self._waiting and self._waiting + len(commands) > limit:
             raise OverloadedError(
-                f"{self._waiting} commands wait for their commit already, at most {self._max_queue} may. "
+                f"{self._waiting} commands wait for their commit already, at most {limit} may. "
                 "Nothing was taken; wait a little and send it again.",
                 waiting=self._waiting,
-                limit=self._max_queue,
+                limit=limit,
             )
         loop = asyncio.get_running_loop()
         entry = _Entry(commands, loop.create_future())
@@ -175,7 +205,7 @@ class GroupCommit:
         """Wait until the loop has nothing more to bring, or the batch is full, or time is up."""
         until_ns = self._clock.awake_ns() + GATHER_NS
         seen, quiet = self._arrivals, 0
-        while quiet < QUIET_TURNS and self._waiting < MAX_BATCH and self._clock.awake_ns() < until_ns:
+        while quiet < QUIET_TURNS and self._waiting < self._bounds.max_batch and self._clock.awake_ns() < until_ns:
             await _turn()
             quiet = quiet + 1 if self._arrivals == seen else 0
             seen = self._arrivals
@@ -183,7 +213,7 @@ class GroupCommit:
     def _take(self) -> list[_Entry]:
         batch: list[_Entry] = []
         size = 0
-        while self._entries and (not batch or size + len(self._entries[0].commands) <= MAX_BATCH):
+        while self._entries and (not batch or self._fits(size)):
             entry = self._entries.popleft()
             self._waiting -= len(entry.commands)
             if not entry.future.done():
@@ -191,12 +221,16 @@ class GroupCommit:
                 size += len(entry.commands)
         return batch
 
+    def _fits(self, size: int) -> bool:
+        return size + len(self._entries[0].commands) <= self._bounds.max_batch
+
     async def _commit(self, batch: list[_Entry]) -> None:
         commands = [command for entry in batch for command in entry.commands]
         now = self.now()
         try:
             ran = await self._run(lambda: self._engine.run(commands, now))
         except TenureError as error:
+            self._has_failed = True
             _fail(batch, error)
         except Exception as error:
             log.exception("a commit ended in an error that is not one of ours")

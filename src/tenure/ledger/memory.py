@@ -23,7 +23,7 @@ from tenure.core.task import Task
 from tenure.core.world import Changes, E, Entity, World
 from tenure.ledger.batch import Decide, Judge, Tail, committed, decide_all, link, recorded
 from tenure.ledger.chain import GENESIS, Commit
-from tenure.ledger.group_commit import MAX_QUEUE, GroupCommit, Ran
+from tenure.ledger.group_commit import Bounds, GroupCommit, Ran
 from tenure.ledger.listing import check_limit, page
 from tenure.ledger.port import PAGE, Committed, Listener, Recorded, Run, TaskFilter, TaskHistory, TaskPage
 from tenure.ledger.row import Row, check_fixed, facets, label
@@ -75,6 +75,9 @@ class MemoryEngine:
 
         return Ran(decided.outcomes, told)
 
+    def probe(self) -> None:
+        """Memory takes every commit."""
+
 
 class MemoryParts(Struct, frozen=True):
     """As `sqlite.SqliteParts`, without a database."""
@@ -84,7 +87,7 @@ class MemoryParts(Struct, frozen=True):
     hub: IncarnationId
     terms: Terms = Terms()
     decide: Decide = decide
-    max_queue: int = MAX_QUEUE
+    bounds: Bounds = Bounds()
 
 
 class MemoryLedger:
@@ -94,7 +97,7 @@ class MemoryLedger:
         self._judge = Judge(parts.decide, parts.terms)
         self.engine = engine or MemoryEngine(self._judge)
         self._world: World = self.engine.world
-        self._group = GroupCommit(self.engine, parts.run, parts.clock, parts.hub, max_queue=parts.max_queue)
+        self._group = GroupCommit(self.engine, parts.run, parts.clock, parts.hub, parts.bounds)
 
     async def open(self) -> None:
         """Nothing is to be done; the other ledgers have this too."""
@@ -107,6 +110,9 @@ class MemoryLedger:
 
     async def execute_many(self, commands: Sequence[Command]) -> list[Reply]:
         return await self._group.execute_many(commands)
+
+    async def check(self) -> None:
+        await self._group.check()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         return self._group.subscribe(listener)

@@ -213,6 +213,15 @@ class Ledger(Reads, Protocol):
         is raised as by `execute`, and then it is true of them all."""
         ...
 
+    async def check(self) -> None:
+        """Can it commit? Asked of the engine only after a commit has failed, by a commit of nothing.
+
+        Raises:
+            StorageFullError: there is no room.
+            UnavailableError: it cannot for another reason.
+        """
+        ...
+
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Hear of every later commit; the function that comes back ends it."""
         ...

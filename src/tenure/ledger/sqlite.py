@@ -23,7 +23,7 @@ from tenure.core.recipient import Node, Recipient
 from tenure.core.task import Task
 from tenure.core.world import E
 from tenure.ledger.batch import Decide, Judge
-from tenure.ledger.group_commit import MAX_QUEUE, GroupCommit
+from tenure.ledger.group_commit import Bounds, GroupCommit
 from tenure.ledger.migrating import bring_up_to_date
 from tenure.ledger.port import PAGE, Listener, Recorded, Run, TaskFilter, TaskHistory, TaskPage
 from tenure.ledger.sqlite_engine import Connect, SqliteEngine
@@ -42,7 +42,7 @@ class SqliteParts(Struct, frozen=True):
     hub: IncarnationId
     terms: Terms = Terms()
     decide: Decide = decide
-    max_queue: int = MAX_QUEUE
+    bounds: Bounds = Bounds()
 
 
 class SqliteLedger:
@@ -52,7 +52,7 @@ class SqliteLedger:
         self._parts = parts
         self._engine = SqliteEngine(parts.connect, Judge(parts.decide, parts.terms))
         self._reads = SqliteReads(parts.connect)
-        self._group = GroupCommit(self._engine, parts.run, parts.clock, parts.hub, max_queue=parts.max_queue)
+        self._group = GroupCommit(self._engine, parts.run, parts.clock, parts.hub, parts.bounds)
         self._run_reads = parts.run_reads
 
     async def open(self) -> None:
@@ -81,6 +81,9 @@ class SqliteLedger:
 
     async def execute_many(self, commands: Sequence[Command]) -> list[Reply]:
         return await self._group.execute_many(commands)
+
+    async def check(self) -> None:
+        await self._group.check()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         return self._group.subscribe(listener)

@@ -5,7 +5,7 @@ COMMIT every failure means that nothing happened. A COMMIT that fails is the har
 complete in the write-ahead log, and a crash could bring them back later. So the engine opens the database
 anew and asks it. Is the commit there, it happened. Is it not, something is written over those frames first;
 only then may anybody be told that nothing happened. If even that cannot be done the outcome is unknown, and
-so it is said.
+so it is said. A disk without room is the easy case: what SQLite could not write whole is not there.
 
 After any failure nothing in memory is trusted: shelves and chain heads are read again.
 
@@ -25,7 +25,7 @@ from tenure.ledger.batch import Batch, Judge, Tail, Written, bug, committed
 from tenure.ledger.group_commit import Outcome, Ran
 from tenure.ledger.loaded_world import LoadedWorld
 from tenure.ledger.shelf import GENERATION_BYTES
-from tenure.ledger.sqlite_failure import STORAGE_ERRORS, is_refusal, storage_error
+from tenure.ledger.sqlite_failure import STORAGE_ERRORS, found_no_room, is_refusal, storage_error
 from tenure.ledger.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
@@ -112,6 +112,19 @@ class SqliteEngine:
             log.warning("a batch cannot be kept (%r); its commands go one by one", error)
         return self._run_apart(commands, now)
 
+    def probe(self) -> None:
+        """Commit a change of nothing, to see whether commits work.
+
+        Raises:
+            UnavailableError: they do not.
+        """
+        connection = self.open().connection
+        try:
+            overwrite_log(connection)
+        except STORAGE_ERRORS as error:
+            self._take_back()
+            raise storage_error(error) from error
+
     def _run_apart(self, commands: Sequence[Command], now: Now) -> Ran:
         outcomes: list[Outcome] = []
         parts: list[Ran] = []
@@ -148,6 +161,9 @@ class SqliteEngine:
         try:
             store.connection.execute("COMMIT")
         except STORAGE_ERRORS as error:
+            if found_no_room(error):
+                self._take_back()
+                raise storage_error(error) from error
             log.exception("COMMIT failed; asking the database whether it happened")
             if not self._has_happened(commit):
                 raise storage_error(error) from error

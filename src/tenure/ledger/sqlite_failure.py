@@ -19,6 +19,16 @@ _REFUSALS = (
 STORAGE_ERRORS: tuple[type[Exception], ...] = (sqlite3.Error, OSError)
 
 
+def found_no_room(error: Exception) -> bool:
+    """Did the file system have no room for what SQLite wrote?
+
+    At COMMIT too this is a plain no. The frame that makes a commit valid is the last one written to the log, and a
+    write that found no room is never whole; so that frame is not there, nothing after a crash brings it back, and
+    SQLite has rolled back.
+    """
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+
+
 def is_refusal(error: Exception) -> bool:
     """Did the database refuse what was said, rather than fail to keep it? Then a value or a rule is at fault:
     the same statement will be refused again."""
@@ -27,8 +37,7 @@ def is_refusal(error: Exception) -> bool:
 
 def storage_error(error: Exception) -> UnavailableError:
     """What a caller hears of a failure that left nothing behind."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL or getattr(error, "errno", None) in _NO_ROOM:
+    if found_no_room(error) or getattr(error, "errno", None) in _NO_ROOM:
         return StorageFullError(
             f"there is no room for the record ({error}); nothing was committed. Free space, then send it again.",
             engine=str(error),

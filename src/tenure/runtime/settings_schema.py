@@ -14,6 +14,8 @@ from tenure.core import limits
 
 DEFAULT_PORT = 8484
 MEBIBYTE = 2**20
+BODY_BYTES = 16 * MEBIBYTE
+"""The largest body of a request that a hub takes unless its settings say otherwise."""
 DAY_S = 86_400
 EXPECTED = "x-expected"
 """The key of a JSON schema under which a type says in words what it accepts."""
@@ -105,10 +107,10 @@ class HubSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = 5
     max_batch: Annotated[
         Batch, says("Commands that may share one commit: more for throughput, fewer for shorter waits.")
-    ] = 256
+    ] = limits.BATCH
     max_body_bytes: Annotated[
         Body, says("The largest request body accepted. It must hold a batch of submissions or reports.")
-    ] = 16 * MEBIBYTE
+    ] = BODY_BYTES
 
 
 class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -13,6 +13,7 @@ from tenure.core.access import Role
 from tenure.core.delivery import Terms
 from tenure.core.ids import IncarnationId
 from tenure.hub.service import Hub, Identity
+from tenure.ledger.group_commit import Bounds
 from tenure.ledger.sqlite import SqliteLedger, SqliteParts
 from tenure.runtime.clock import RealClock
 from tenure.runtime.data_folder import DataFolder, write_atomically
@@ -51,6 +52,7 @@ async def running_hub(folder: DataFolder, settings: HubSettings) -> AsyncGenerat
         clock=clock,
         hub=incarnation,
         terms=terms,
+        bounds=Bounds(max_batch=settings.max_batch),
     )
     ledger = SqliteLedger(parts)
     try:

@@ -13,6 +13,10 @@ only disagree with it.
 After a crash between two lines: a commit that was not made is made again (each is idempotent), one that was made is
 found. A write that fails for lack of room leaves nothing behind that counts.
 
+Every commit counts itself in the file. So when a COMMIT fails, whether it was made is found out: the file is opened anew,
+as after a crash, and its count is read. Where not even that can be done, the writer is told so (OutcomeUnknownError), and
+never that nothing was written.
+
 Changes that arrive while a commit is under way share the next one.
 """
 
@@ -35,43 +39,20 @@ from msgspec import Struct
 from tenure.core.attempt import Outcome
 from tenure.core.canonical import canonical
 from tenure.core.ids import AttemptId, DeliveryId, IncarnationId, NodeId
-from tenure.errors import DataFolderTooNewError, StorageFailedError, StorageFullError, UnavailableError
+from tenure.errors import (
+    DataFolderTooNewError,
+    OutcomeUnknownError,
+    StorageFailedError,
+    StorageFullError,
+    UnavailableError,
+)
+from tenure.node.delivery.mirror_schema import SCHEMA, STEPS
 from tenure.node.delivery.mirrored import Ending, MirroredDelivery
 
-SCHEMA = 1
-"""Of this file. Raised with every change of the tables; older files are brought up step by step."""
 BUSY_MS = 5_000
 """How long a commit waits for a reader of another process (`tenure gc`) that holds the file."""
 FILE_MODE = 0o600
 """It holds the node's credential and the recipients' settings."""
-
-_STEPS = (
-    """
-    CREATE TABLE identity (
-        only INTEGER PRIMARY KEY CHECK (only = 1),
-        credential TEXT NOT NULL,
-        was_sent INTEGER NOT NULL DEFAULT 0,
-        node_id TEXT,
-        generation INTEGER NOT NULL DEFAULT 0,
-        incarnation TEXT NOT NULL DEFAULT ''
-    ) STRICT;
-    CREATE TABLE delivery (
-        delivery_id TEXT PRIMARY KEY,
-        attempt_id TEXT NOT NULL,
-        body BLOB NOT NULL,
-        stage TEXT NOT NULL DEFAULT 'mirrored' CHECK (stage IN ('mirrored', 'ended', 'closed')),
-        outcome BLOB,
-        handback TEXT,
-        tree_gone INTEGER NOT NULL DEFAULT 0,
-        answer TEXT,
-        released INTEGER NOT NULL DEFAULT 0,
-        CHECK (stage <> 'ended' OR (outcome IS NULL) <> (handback IS NULL))
-    ) STRICT, WITHOUT ROWID;
-    CREATE TRIGGER body_is_frozen BEFORE UPDATE OF delivery_id, attempt_id, body ON delivery
-    BEGIN SELECT RAISE(ABORT, 'a mirrored Delivery never changes'); END;
-    """,
-)
-"""Step n brings a file of schema n to schema n + 1."""
 
 _ADD = "INSERT INTO delivery (delivery_id, attempt_id, body) VALUES (?, ?, ?) ON CONFLICT (delivery_id) DO NOTHING"
 _END = (
@@ -79,22 +60,33 @@ _END = (
     "WHERE delivery_id = ? AND stage = 'mirrored'"
 )
 _CLOSE = "UPDATE delivery SET stage = 'closed', answer = ? WHERE delivery_id = ? AND stage <> 'mirrored'"
-_RELEASE = "UPDATE delivery SET stage = 'closed', released = 1, outcome = NULL, handback = NULL WHERE delivery_id = ?"
+_RELEASE = (
+    "UPDATE delivery SET stage = 'closed', released = 1, outcome = NULL, handback = NULL, answer = COALESCE(answer, ?) "
+    "WHERE delivery_id = ?"
+)
+_GONE = "UPDATE delivery SET tree_gone = 1 WHERE delivery_id = ?"
 _DROP = "DELETE FROM delivery WHERE delivery_id = ?"
 _LOAD = (
     "SELECT body, stage, CASE stage WHEN 'ended' THEN outcome END, handback, tree_gone, answer FROM delivery "
     "WHERE released = 0 ORDER BY delivery_id"
 )
 _ENDING = "SELECT outcome, handback FROM delivery WHERE delivery_id = ?"
-_RELEASED = "SELECT delivery_id, attempt_id, answer FROM delivery WHERE released = 1 ORDER BY delivery_id"
+_RELEASED = "SELECT delivery_id, attempt_id, answer, tree_gone FROM delivery WHERE released = 1 ORDER BY delivery_id"
 _KNOWN = "SELECT delivery_id FROM delivery"
-_ATTEMPTS = "SELECT attempt_id, MIN(stage = 'closed') FROM delivery GROUP BY attempt_id"
+CLOSED = "SELECT MIN(stage = 'closed' AND answer IS NOT NULL) FROM delivery WHERE attempt_id = ?"
+"""Null where the Attempt has no row here."""
 _IDENTITY = "SELECT credential, was_sent, node_id, generation, incarnation FROM identity"
 _FIRST_IDENTITY = "INSERT INTO identity (only, credential) VALUES (1, ?) ON CONFLICT (only) DO NOTHING"
 _BEGIN = "UPDATE identity SET generation = generation + 1, incarnation = ?"
 _SENT = "UPDATE identity SET was_sent = 1"
 _ENROLLED = "UPDATE identity SET node_id = ?"
 _NEW_CREDENTIAL = "UPDATE identity SET credential = ?, was_sent = 0, node_id = NULL"
+
+_COUNT = "UPDATE counted SET commits = commits + 1"
+_COUNTED = "SELECT commits FROM counted"
+
+NOT_STORED = (UnavailableError, OutcomeUnknownError)
+"""What a write raises that did not succeed, or not for sure. It may be repeated in both cases."""
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -129,11 +121,13 @@ class Row(Struct, frozen=True):
 
 
 class Released(Struct, frozen=True):
-    """A Delivery that the hub needs no more. `answer`: what it said to the report; None where it never heard one."""
+    """A Delivery that the hub needs no more. `answer`: what it said to the report; None where it never heard one.
+    `tree_gone`: it is proven that nothing of its run is left."""
 
     delivery_id: DeliveryId
     attempt_id: AttemptId
     answer: str | None
+    tree_gone: bool
 
 
 class _Change(Struct):
@@ -146,7 +140,8 @@ class _Change(Struct):
 class Mirror:
     """The store, opened by `open`. Every method that writes has committed durably when it returns.
 
-    Each of them raises StorageFullError or another UnavailableError when nothing was written, and may be repeated."""
+    Each of them raises StorageFullError or another UnavailableError when nothing was written, OutcomeUnknownError when
+    that cannot be told, and may be repeated."""
 
     def __init__(self, path: Path, connect: Connect, executor: Executor) -> None:
         """`executor` runs what blocks and has one thread only, so that no two calls use the connection at once."""
@@ -156,6 +151,7 @@ class Mirror:
         self._pending: list[_Change] = []
         self._driver: asyncio.Task[None] | None = None
         self._connection: sqlite3.Connection | None = None
+        self._is_open = False
 
     async def open(self) -> None:
         """Opens the file and brings its tables up to date.
@@ -165,12 +161,13 @@ class Mirror:
             UnavailableError: it cannot be opened.
         """
         self._connection = await self._in_executor(self._opened)
+        self._is_open = True
 
     async def close(self) -> None:
         """Finishes what was begun and closes the file. Repeatable."""
         while self._driver is not None:
             await asyncio.wait([self._driver])
-        connection, self._connection = self._connection, None
+        connection, self._connection, self._is_open = self._connection, None, False
         if connection is not None:
             await self._in_executor(connection.close)
 
@@ -215,9 +212,13 @@ class Mirror:
         as it is: closed, it could not be reported again."""
         await self._write(_CLOSE, [(answer, delivery_id) for delivery_id, answer in answers.items()])
 
-    async def release(self, delivery_ids: Iterable[DeliveryId]) -> None:
-        """The hub needs nothing more of these; their reports are let go."""
-        await self._write(_RELEASE, [(one,) for one in delivery_ids])
+    async def release(self, answers: dict[DeliveryId, str | None]) -> None:
+        """The hub needs nothing more of these; their reports are let go. An answer counts where none is stored yet."""
+        await self._write(_RELEASE, [(answer, delivery_id) for delivery_id, answer in answers.items()])
+
+    async def note_gone(self, delivery_ids: Iterable[DeliveryId]) -> None:
+        """It is proven now that nothing of these runs is left."""
+        await self._write(_GONE, [(one,) for one in delivery_ids])
 
     async def drop(self, delivery_ids: Iterable[DeliveryId]) -> None:
         """Deletes rows: grants of which nothing was started, and those whose folders are gone."""
@@ -249,15 +250,15 @@ class Mirror:
 
     async def released(self) -> list[Released]:
         """Those of which only folders may be left, oldest first."""
-        return [Released(*row) for row in await self._read(_RELEASED)]
+        return [Released(*row, bool(gone)) for *row, gone in await self._read(_RELEASED)]
 
     async def known(self) -> set[DeliveryId]:
         """Every Delivery that has a row."""
         return {DeliveryId(one) for (one,) in await self._read(_KNOWN)}
 
-    async def attempts(self) -> dict[AttemptId, bool]:
-        """Every Attempt that has a row here, and whether it is closed: reported, or proven unstarted."""
-        return {AttemptId(one): bool(closed) for one, closed in await self._read(_ATTEMPTS)}
+    async def is_closed(self, attempt_id: AttemptId) -> bool:
+        """Has the hub answered the report of every Delivery of this Attempt that this node ever mirrored?"""
+        return bool((await self._read(CLOSED, (attempt_id,)))[0][0])
 
     # -- the file
 
@@ -267,14 +268,7 @@ class Mirror:
             connection = self._connect(self._path)
             stack.callback(connection.close)
             connection.isolation_level = None  # transactions are begun and ended here, never by the driver
-            (stored,) = connection.execute("PRAGMA user_version").fetchone()
-            if stored > SCHEMA:
-                raise DataFolderTooNewError(
-                    f"{self._path} has schema {stored}; this version reads up to {SCHEMA}. Upgrade Tenure.",
-                    path=str(self._path),
-                    format=stored,
-                    supported=SCHEMA,
-                )
+            stored = schema_of(connection, self._path)
             connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
             if mode != "wal":
@@ -284,7 +278,7 @@ class Mirror:
                 )
             connection.execute("PRAGMA synchronous = FULL")
             for number in range(stored, SCHEMA):
-                connection.executescript(f"BEGIN;{_STEPS[number]};PRAGMA user_version = {number + 1};COMMIT;")
+                connection.executescript(f"BEGIN;{STEPS[number]};PRAGMA user_version = {number + 1};COMMIT;")
             stack.pop_all()
         return connection
 
@@ -331,11 +325,47 @@ class Mirror:
         try:
             for change in batch:
                 connection.executemany(change.statement, change.rows)
-            connection.execute("COMMIT")
+            connection.execute(_COUNT)
+            (number,) = connection.execute(_COUNTED).fetchone()
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if not self._was_made(connection, number, error):
+                raise
+
+    def _was_made(self, connection: sqlite3.Connection, number: int, error: sqlite3.Error) -> bool:
+        """Whether the commit of this number was made, although its COMMIT failed with this error.
+
+        Raises:
+            OutcomeUnknownError: that cannot be found out.
+        """
+        try:
+            if is_full(error):
+                # Its last frame, which makes it count, was not written: that write is the one that failed.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                return False
+            self._connection = None
+            connection.close()
+            self._connection = connection = self._opened()
+            (counted,) = connection.execute(_COUNTED).fetchone()
+            # A failed sync may have left frames behind that only the next recovery would count; a commit of our own goes
+            # over them. And what was found may not be on the disk yet: the checkpoint brings it there.
+            connection.execute(_COUNT)
+            (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if is_busy:
+                raise sqlite3.OperationalError("another process reads the file")
+        except (sqlite3.Error, OSError, StorageFailedError) as problem:
+            raise OutcomeUnknownError(
+                f"a commit to {self._path} failed ({error}), and whether it was made cannot be found out ({problem});"
+                " look at the disk",
+                path=str(self._path),
+            ) from problem
+        return counted >= number
 
     async def _in_executor(self, work: Callable[[], T]) -> T:
         try:
@@ -345,14 +375,38 @@ class Mirror:
 
     def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:
-            raise StorageFailedError(f"{self._path} is not open", path=str(self._path))
+            if not self._is_open:
+                raise StorageFailedError(f"{self._path} is not open", path=str(self._path))
+            self._connection = self._opened()  # it was closed to find something out, and could not be opened again
         return self._connection
+
+
+def schema_of(connection: sqlite3.Connection, path: Path) -> int:
+    """The schema of the file; 0 where it has no tables yet.
+
+    Raises:
+        DataFolderTooNewError: a newer version wrote it.
+    """
+    (stored,) = connection.execute("PRAGMA user_version").fetchone()
+    if stored > SCHEMA:
+        raise DataFolderTooNewError(
+            f"{path} has schema {stored}; this version reads up to {SCHEMA}. Upgrade Tenure.",
+            path=str(path),
+            format=stored,
+            supported=SCHEMA,
+        )
+    return stored
+
+
+def is_full(error: Exception) -> bool:
+    """Was there no room?"""
+    is_full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+    return is_full or getattr(error, "errno", None) in _NO_ROOM
 
 
 def storage_error(path: Path, error: Exception) -> UnavailableError:
     """What a caller hears of a write that left nothing behind."""
-    full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
-    if full or getattr(error, "errno", None) in _NO_ROOM:
+    if is_full(error):
         return StorageFullError(
             f"there is no room to write {path} ({error}); free some space", path=str(path)
         )
@@ -365,7 +419,7 @@ def _outcome(stored: bytes | None) -> Outcome | None:
 
 def _own_copy(error: BaseException) -> BaseException:
     """One for each that waits: a shared exception would gather all their tracebacks."""
-    return type(error)(error.message, **error.facts) if isinstance(error, UnavailableError) else error
+    return type(error)(error.message, **error.facts) if isinstance(error, NOT_STORED) else error
 
 
 def _row(

@@ -13,10 +13,10 @@ from litestar.types import Message, Scope
 from tenure.hub.api import Api
 from tenure.hub.legs import Legs
 from tenure.hub.service import Hub
+from tenure.runtime.settings_schema import BODY_BYTES
 from tenure.servers.rest import event_routes, health_routes, leg_routes, operator_routes, task_routes
 from tenure.servers.rest.problem import exception_handlers
 
-MAX_BODY_BYTES = 8 * 2**20
 ROUTES: tuple[Any, ...] = (
     *task_routes.ROUTES,
     *event_routes.ROUTES,
@@ -33,7 +33,7 @@ SECURITY_HEADERS = (
 """For answers that say nothing of their own: no answer of an API is ever a page, a frame or a cached copy."""
 
 
-def create_app(hub: Hub, *, max_body_bytes: int = MAX_BODY_BYTES) -> Litestar:
+def create_app(hub: Hub, *, max_body_bytes: int = BODY_BYTES) -> Litestar:
     """The hub's face over HTTP. No request body is read beyond `max_body_bytes`."""
     return Litestar(
         list(ROUTES),

@@ -17,7 +17,8 @@ async def healthz(request: HubRequest) -> api.HealthBody:
 
 @get("/readyz", guards=[anybody], tags=["health"], summary="It can work")
 async def readyz(request: HubRequest) -> api.HealthBody:
-    """As `/healthz`, once the store answers and every loop runs; else 503."""
+    """As `/healthz`, once the store answers, takes commits, and every loop runs; else 503, or 507 while the disk is
+    full."""
     await hub_of(request).check()
     return api_of(request).queries.health()
 

@@ -1,0 +1,123 @@
+"""The Effect: one logical side effect on a Provider, under one idempotency key (`once`, `reconcile_first`).
+
+`intended → issued → confirmed | absent`, with `awaiting_approval` before and `in_doubt` when an answer was lost.
+Intent and fence check are one commit; `issued` is a second fenced commit, made by the process that calls, just
+before it calls. From `issued` on nobody repeats the call: what became of it is either heard from that very call
+(guarded by its call id) or found out at the provider.
+
+`absent` means that nothing happened, so the same Effect may be intended again, under a later fence; `confirmed` is
+final. An Effect is *unsettled* while it is intended, issued or in doubt: meanwhile its Task has no further Attempt
+and does not end. `quarantined` says that what is known of it contradicts itself: a person decides.
+
+"Not found" counts as absent only if it was asked later than the call's deadline plus the provider's settling time,
+and then once more; `not_found_at_ms` is the first such answer."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from tenure.core.ids import DeliveryId, EffectId, IncarnationId, TaskId
+
+
+class EffectState(StrEnum):
+    AWAITING_APPROVAL = "awaiting_approval"
+    INTENDED = "intended"
+    ISSUED = "issued"
+    IN_DOUBT = "in_doubt"
+    CONFIRMED = "confirmed"
+    ABSENT = "absent"
+
+
+EFFECT_TRANSITIONS: dict[EffectState, frozenset[EffectState]] = {
+    EffectState.AWAITING_APPROVAL: frozenset({EffectState.INTENDED, EffectState.ABSENT}),
+    EffectState.INTENDED: frozenset({EffectState.ISSUED, EffectState.ABSENT, EffectState.CONFIRMED}),
+    EffectState.ISSUED: frozenset({EffectState.CONFIRMED, EffectState.ABSENT, EffectState.IN_DOUBT}),
+    EffectState.IN_DOUBT: frozenset({EffectState.CONFIRMED, EffectState.ABSENT}),
+    EffectState.ABSENT: frozenset({EffectState.AWAITING_APPROVAL, EffectState.INTENDED}),
+    EffectState.CONFIRMED: frozenset(),
+}
+"""`intended → confirmed`: the provider was asked before the call and already has it."""
+
+UNSETTLED = frozenset({EffectState.INTENDED, EffectState.ISSUED, EffectState.IN_DOUBT})
+
+
+class EffectKind(StrEnum):
+    """What can be done outside. `effect_kind` says what each needs and how it is recognised."""
+
+    COMMIT = "commit"
+    PUSH = "push"
+    PULL_REQUEST = "pull_request"
+    COMMENT = "comment"
+    LABEL = "label"
+    STATUS = "status"
+    MERGE = "merge"
+    HTTP = "http"
+
+
+class Scope(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What an Attempt may do outside; without one it may do nothing there.
+
+    `targets` and `branches` are patterns with `*`: targets name a provider and what is in it (`github:owner/repo`),
+    branches are those that may be pushed or proposed. `paths`: what a push may change (empty: everything).
+    `approval`: kinds of which each needs a person first."""
+
+    kinds: tuple[EffectKind, ...] = ()
+    targets: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    approval: tuple[EffectKind, ...] = ()
+    most: int = 100
+
+
+class Effect(Struct, frozen=True):
+    """An Effect as it stands. `number`, `delivery_id` and `fence` are those under which it was last intended.
+
+    `identity` is how the provider knows it, and so is `twin`, where there is a second way (the same tree proposed
+    from another branch). `result` is the provider's word as JSON text. `again`: a person's or agent's reason for
+    repeating `again_of` on purpose."""
+
+    effect_id: EffectId
+    task_id: TaskId
+    by: str
+    kind: EffectKind
+    target: str
+    idempotency_key: str
+    subject: str
+    params: str
+    params_digest: str
+    identity: str
+    twin: str | None
+    finds: bool
+    settling_ms: int
+    again: str | None
+    again_of: EffectId | None
+    number: int
+    delivery_id: DeliveryId
+    fence: int
+    state: EffectState
+    quarantined: bool
+    call_id: str | None
+    called_by: IncarnationId | None
+    call_deadline_at_ms: int | None
+    calls: int
+    not_found_at_ms: int | None
+    due_at_ms: int | None
+    result: str | None
+    reason: str | None
+    intended_at_ms: int
+    settled_at_ms: int | None
+
+    @property
+    def key(self) -> str:
+        return self.effect_id
+
+    @property
+    def is_settled(self) -> bool:
+        return self.state not in UNSETTLED
+
+
+def short_name(effect: Effect) -> str:
+    """How a person is told of it: kind, target and subject."""
+    return f"{effect.kind} {effect.subject} at {effect.target}"

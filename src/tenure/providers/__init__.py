@@ -1,0 +1,1 @@
+"""Where Effects land: one port, an adapter for each kind of provider."""

@@ -212,6 +212,12 @@ class SupersededError(ConflictError):
     code = "superseded"
 
 
+class CanceledError(ConflictError):
+    """The Task is being canceled. Stop; nothing more is begun."""
+
+    code = "canceled"
+
+
 class EffectPendingError(ConflictError):
     """The Effect is under way or in doubt; nothing is called again. Ask for it later, under the same key."""
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from tenure.core.failure import FailureClass
 from tenure.core.ids import AttemptId, DeliveryId, TaskId
+from tenure.core.scope import Scope
 from tenure.core.task import Check, Reference
 
 
@@ -103,6 +104,7 @@ class AttemptSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     relation: Relation | None = None
     failure_class: FailureClass | None = None
     hypothesis: Hypothesis | None = None
+    scope: Scope | None = None
 
 
 class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -21,6 +21,9 @@ class AttentionKind(StrEnum):
     NODE_QUARANTINED = "node_quarantined"
     NODE_INCOMPATIBLE = "node_incompatible"
     UNKNOWN_DELIVERY = "unknown_delivery"
+    APPROVAL = "approval"
+    EFFECT_IN_DOUBT = "effect_in_doubt"
+    EFFECT_QUARANTINED = "effect_quarantined"
 
 
 class Attention(Struct, frozen=True):

@@ -10,10 +10,13 @@ cancellation was asked for proves nothing about what happened."""
 from __future__ import annotations
 
 from tenure.core import events as ev
+from tenure.core.asking import settle
 from tenure.core.attempt import AttemptState
+from tenure.core.attention import AttentionKind
 from tenure.core.commands import Cancel, CancelAnswer, Refusal
 from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.draft import Draft
+from tenure.core.ids import attempt_id
 from tenure.core.limits import REASON_LENGTH
 from tenure.core.task import CancelStep, Task, TaskState
 
@@ -68,6 +71,9 @@ def finish_cancel(draft: Draft, task: Task, heard: CancelStep | None = None) -> 
     the Attempt."""
     if heard is not None:
         draft.emit(ev.CancelAdvanced(task_id=task.task_id, step=heard))
+    if task.open_effects:
+        return  # reconciled is what its Effects are; the last one that is settled goes on here
+    settle(draft, AttentionKind.APPROVAL, attempt_id(task.task_id, task.attempts), "the task was canceled")
     newest = draft.newest_attempt(task)
     if newest.state is AttemptState.PENDING:
         draft.emit(ev.AttemptWithdrawn(task_id=task.task_id, number=newest.number))

@@ -16,6 +16,7 @@ from msgspec import Struct
 from tenure.core.access import Role
 from tenure.core.attempt import Answer, Outcome, Usage
 from tenure.core.delivery import Progress
+from tenure.core.effect_commands import EffectAnswer, EffectCommand
 from tenure.core.ids import Address, ClaimId, DeliveryId, IncarnationId, NodeId, TaskId
 from tenure.core.recipient import RecipientSpec
 from tenure.core.task import TaskSpec
@@ -339,6 +340,7 @@ Command = (
     | ReleaseDependent
     | StartHub
     | NoteClockStep
+    | EffectCommand
 )
 
 Reply = (
@@ -352,5 +354,6 @@ Reply = (
     | LegAnswer
     | SnapshotAnswer
     | DueAnswer
+    | EffectAnswer
     | Refusal
 )

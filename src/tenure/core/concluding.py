@@ -35,13 +35,27 @@ def conclude(draft: Draft, task_id: TaskId, heard: CancelStep, reason: str) -> N
         ask_unknown(draft, attempt, reason)
     if task.is_cancel_requested:
         finish_cancel(draft, task, heard)
-    elif attempt.verdict is not None and attempt.verdict in TASK_END_OF:
-        draft.emit(ev.TaskEnded(task_id=task_id, state=TASK_END_OF[attempt.verdict], reason=reason))
     elif attempt.verdict is Verdict.ASKED:
         question = attempt.outcome.summary if attempt.outcome else ""
         ask(
             draft, AttentionKind.ASKED, attempt.attempt_id, question or "it asks a person", {"reason": reason}
         )
+    else:
+        go_on(draft, task_id)
+
+
+def go_on(draft: Draft, task_id: TaskId) -> None:
+    """Let a Task go on whose newest Attempt has ended and that nothing keeps any more: the last of its Effects was
+    settled, or there was none (`reconcile_first`)."""
+    task = draft.get(Task, task_id)
+    attempt = draft.newest_attempt(task)
+    if task.is_terminal or task.lease is not None or task.open_effects or attempt.verdict is None:
+        return
+    if task.is_cancel_requested:
+        finish_cancel(draft, task)
+    elif attempt.verdict in TASK_END_OF:
+        reason = (attempt.outcome.summary if attempt.outcome else "") or str(attempt.verdict)
+        draft.emit(ev.TaskEnded(task_id=task_id, state=TASK_END_OF[attempt.verdict], reason=reason))
 
 
 def ask_unknown(draft: Draft, attempt: Attempt, reason: str) -> None:

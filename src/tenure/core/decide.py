@@ -10,10 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tenure.core import commands as cm
+from tenure.core import effect_commands as ec
+from tenure.core.approval import decide_approve
 from tenure.core.cancellation import decide_cancel
 from tenure.core.decision import Decision
 from tenure.core.delivery import Now, Terms
 from tenure.core.draft import Draft
+from tenure.core.effect_begin import decide_begin_effect, decide_issue_effect
+from tenure.core.effect_settle import decide_doubt, decide_look_up, decide_resolve, decide_settle
 from tenure.core.enrollment import (
     decide_clock_step,
     decide_enroll,
@@ -62,4 +66,11 @@ _DECIDERS: dict[type[Any], Callable[[Draft, Any], Any]] = {
     cm.ReleaseDependent: decide_release,
     cm.StartHub: decide_start_hub,
     cm.NoteClockStep: decide_clock_step,
+    ec.BeginEffect: decide_begin_effect,
+    ec.IssueEffect: decide_issue_effect,
+    ec.SettleEffect: decide_settle,
+    ec.DoubtEffect: decide_doubt,
+    ec.LookUpEffect: decide_look_up,
+    ec.ResolveEffect: decide_resolve,
+    ec.Approve: decide_approve,
 }

@@ -10,7 +10,7 @@ final. An Effect is *unsettled* while it is intended, issued or in doubt: meanwh
 and does not end. `quarantined` says that what is known of it contradicts itself: a person decides.
 
 "Not found" counts as absent only if it was asked later than the call's deadline plus the provider's settling time,
-and then once more; `not_found_at_ms` is the first such answer."""
+and then once more, after `not_found_term`. Both are terms, so neither a stepped clock nor a restart cuts them short."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from tenure.core.delivery import Term
 from tenure.core.ids import DeliveryId, EffectId, IncarnationId, TaskId
+from tenure.core.scope import EffectKind
 
 
 class EffectState(StrEnum):
@@ -43,34 +45,6 @@ EFFECT_TRANSITIONS: dict[EffectState, frozenset[EffectState]] = {
 UNSETTLED = frozenset({EffectState.INTENDED, EffectState.ISSUED, EffectState.IN_DOUBT})
 
 
-class EffectKind(StrEnum):
-    """What can be done outside. `effect_kind` says what each needs and how it is recognised."""
-
-    COMMIT = "commit"
-    PUSH = "push"
-    PULL_REQUEST = "pull_request"
-    COMMENT = "comment"
-    LABEL = "label"
-    STATUS = "status"
-    MERGE = "merge"
-    HTTP = "http"
-
-
-class Scope(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What an Attempt may do outside; without one it may do nothing there.
-
-    `targets` and `branches` are patterns with `*`: targets name a provider and what is in it (`github:owner/repo`),
-    branches are those that may be pushed or proposed. `paths`: what a push may change (empty: everything).
-    `approval`: kinds of which each needs a person first."""
-
-    kinds: tuple[EffectKind, ...] = ()
-    targets: tuple[str, ...] = ()
-    branches: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
-    approval: tuple[EffectKind, ...] = ()
-    most: int = 100
-
-
 class Effect(Struct, frozen=True):
     """An Effect as it stands. `number`, `delivery_id` and `fence` are those under which it was last intended.
 
@@ -80,7 +54,6 @@ class Effect(Struct, frozen=True):
 
     effect_id: EffectId
     task_id: TaskId
-    by: str
     kind: EffectKind
     target: str
     idempotency_key: str
@@ -100,9 +73,9 @@ class Effect(Struct, frozen=True):
     quarantined: bool
     call_id: str | None
     called_by: IncarnationId | None
-    call_deadline_at_ms: int | None
+    call_term: Term | None
     calls: int
-    not_found_at_ms: int | None
+    not_found_term: Term | None
     due_at_ms: int | None
     result: str | None
     reason: str | None

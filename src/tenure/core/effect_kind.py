@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from tenure.core.canonical import canonical, digest, text_digest
-from tenure.core.effect import EffectKind
 from tenure.core.limits import EFFECT_PARAMS_BYTES, EFFECT_TEXT_BYTES, REASON_LENGTH
+from tenure.core.scope import EffectKind
 
 SHA = r"^[0-9a-f]{40}([0-9a-f]{24})?$"
 NO_SHA = "0" * 40

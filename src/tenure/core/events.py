@@ -6,24 +6,16 @@ it. Fields are only ever added, with a default."""
 
 from __future__ import annotations
 
-from msgspec import Struct
-
-from tenure.core.access import HUB_ID, Role
+from tenure.core.access import Role
 from tenure.core.attempt import Answer, AttemptSpec, Outcome, Usage
 from tenure.core.attention import AttentionKind
 from tenure.core.delivery import Progress
+from tenure.core.effect_events import EffectEvent
 from tenure.core.ids import Address, ClaimId, DeliveryId, IncarnationId, NodeId, TaskId
 from tenure.core.late import LateKind
 from tenure.core.recipient import RecipientSpec
+from tenure.core.stream import HubEvent, NodeEvent, TaskEvent
 from tenure.core.task import CancelStep, TaskSpec, TaskState
-
-
-class TaskEvent(Struct, frozen=True, tag_field="event", kw_only=True, omit_defaults=True):
-    task_id: TaskId
-
-    @property
-    def stream(self) -> str:
-        return self.task_id
 
 
 class TaskSubmitted(TaskEvent, frozen=True, kw_only=True, tag="task_submitted"):
@@ -139,6 +131,14 @@ class LeaseRevoked(TaskEvent, frozen=True, kw_only=True, tag="lease_revoked"):
     reason: str
 
 
+class AttemptApproved(TaskEvent, frozen=True, kw_only=True, tag="attempt_approved"):
+    """A person allows an Attempt that had to be asked for."""
+
+    number: int
+    by: str
+    because: str
+
+
 class AttemptWithdrawn(TaskEvent, frozen=True, kw_only=True, tag="attempt_withdrawn"):
     """A pending Attempt of a canceled Task ends `canceled`; it was never handed to anybody."""
 
@@ -194,14 +194,6 @@ class TaskAttentionClosed(TaskEvent, frozen=True, kw_only=True, tag="attention_c
     because: str
 
 
-class NodeEvent(Struct, frozen=True, tag_field="event", kw_only=True, omit_defaults=True):
-    node_id: NodeId
-
-    @property
-    def stream(self) -> str:
-        return self.node_id
-
-
 class NodeEnrolled(NodeEvent, frozen=True, kw_only=True, tag="node_enrolled"):
     name: str
     credential_digest: str
@@ -254,12 +246,6 @@ class NodeAttentionClosed(NodeEvent, frozen=True, kw_only=True, tag="node_attent
     because: str
 
 
-class HubEvent(Struct, frozen=True, tag_field="event", kw_only=True, omit_defaults=True):
-    @property
-    def stream(self) -> str:
-        return HUB_ID
-
-
 class HubStarted(HubEvent, frozen=True, kw_only=True, tag="hub_started"):
     incarnation: IncarnationId
     version: str
@@ -309,6 +295,7 @@ Event = (
     | HandedBack
     | ReportRecorded
     | LeaseRevoked
+    | AttemptApproved
     | AttemptWithdrawn
     | LateHeard
     | SlotFreed
@@ -330,4 +317,5 @@ Event = (
     | CredentialRevoked
     | HubAttentionOpened
     | HubAttentionClosed
+    | EffectEvent
 )

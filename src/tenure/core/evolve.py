@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tenure.core import delivery_evolution as delivery
+from tenure.core import effect_events as ef
+from tenure.core import effect_evolution as effect
 from tenure.core import events as ev
 from tenure.core import node_evolution as node
 from tenure.core import task_evolution as task
@@ -40,6 +42,7 @@ _EVOLVERS: dict[type[Any], Callable[[Space, Any, Now], None]] = {
     ev.HandedBack: delivery.handed_back,
     ev.ReportRecorded: delivery.report_recorded,
     ev.LeaseRevoked: delivery.lease_revoked,
+    ev.AttemptApproved: task.attempt_approved,
     ev.AttemptWithdrawn: task.attempt_withdrawn,
     ev.LateHeard: delivery.late_heard,
     ev.SlotFreed: delivery.slot_freed,
@@ -61,4 +64,12 @@ _EVOLVERS: dict[type[Any], Callable[[Space, Any, Now], None]] = {
     ev.CredentialRevoked: node.credential_revoked,
     ev.HubAttentionOpened: task.attention_opened,
     ev.HubAttentionClosed: task.attention_closed,
+    ef.EffectBegun: effect.effect_begun,
+    ef.EffectAdopted: effect.effect_adopted,
+    ef.EffectApproved: effect.effect_approved,
+    ef.EffectIssued: effect.effect_issued,
+    ef.EffectDoubted: effect.effect_doubted,
+    ef.EffectLookedUp: effect.effect_looked_up,
+    ef.EffectSettled: effect.effect_settled,
+    ef.EffectQuarantined: effect.effect_quarantined,
 }

@@ -17,6 +17,7 @@ class LateKind(StrEnum):
     ACKNOWLEDGE = "acknowledge"
     RENEW = "renew"
     REPORT = "report"
+    EFFECT = "effect"
 
 
 class Late(Struct, frozen=True):

@@ -16,6 +16,7 @@ from tenure.core.commands import Due, DueAnswer, LegAnswer, Renew
 from tenure.core.concluding import conclude
 from tenure.core.delivery import Delivery, DeliveryState, Progress, is_over
 from tenure.core.draft import Draft
+from tenure.core.effect_settle import end_effects
 from tenure.core.granting import void
 from tenure.core.late import LateKind
 from tenure.core.proof import hear_late, is_current, is_live, stale
@@ -154,6 +155,7 @@ def revoke(draft: Draft, delivery: Delivery, reason: str) -> None:
             reason=reason,
         )
     )
+    end_effects(draft, task.task_id, reported=False)
     if draft.get(Node, delivery.node_id).revoked:
         draft.emit(
             ev.SlotFreed(

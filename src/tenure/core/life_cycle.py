@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tenure.core.attempt import ATTEMPT_TRANSITIONS, FINAL_ANSWERS, Attempt, AttemptState
 from tenure.core.delivery import DELIVERY_TRANSITIONS, Delivery, DeliveryState
+from tenure.core.effect import EFFECT_TRANSITIONS, Effect, EffectState
 from tenure.core.ids import Address, AttemptId
 from tenure.core.recipient import Recipient
 from tenure.core.task import TASK_TRANSITIONS, Task, TaskState, queue_key
@@ -36,9 +37,15 @@ def to_delivery(delivery: Delivery, state: DeliveryState, **changes: Any) -> Del
     return replace(delivery, state=state, **changes)
 
 
+def to_effect(effect: Effect, state: EffectState, **changes: Any) -> Effect:
+    if state not in EFFECT_TRANSITIONS[effect.state]:
+        raise InvariantError(f"Effect {effect.effect_id} cannot go from {effect.state} to {state}")
+    return replace(effect, state=state, **changes)
+
+
 def queued(task: Task, attempt: Attempt, ready_at_ms: int) -> Task:
     """Put the Task into its queue, if nothing but a recipient is missing."""
-    waits = task.waits_for or task.failed_dependencies or task.is_cancel_requested
+    waits = task.waits_for or task.failed_dependencies or task.is_cancel_requested or task.needs_approval
     key = None if waits else queue_key(task.spec.route, attempt.harness, attempt.model)
     return replace(task, queue_key=key, ready_at_ms=ready_at_ms)
 

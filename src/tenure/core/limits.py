@@ -69,5 +69,7 @@ EFFECT_RESULT_BYTES = 8_192
 """What is kept of a provider's answer: ids and addresses."""
 EFFECTS = 10_000
 """Effects of one Task; a scope may say less. A loop must not fill a forge."""
+OPEN_EFFECTS = 100
+"""Effects of one Task that are open at a time: they stand in its row, and the end of its lease looks at each."""
 SCOPE_PATTERNS = 100
 """Patterns of each kind in one scope; each is tried on every Effect."""

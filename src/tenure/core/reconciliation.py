@@ -45,6 +45,8 @@ def offered_answers(task: Task, attempt: Attempt, reports: Sequence[Late]) -> di
     offered: dict[Answer, str] = {}
     is_last = attempt.number == task.attempts
     is_free = not task.is_terminal and not task.is_cancel_requested
+    if is_free and task.open_effects:  # none of the others until it is known what became of them
+        return {Answer.INVESTIGATE: "notes that you are looking; nothing moves"}
     if is_free and is_last:
         offered[Answer.RERUN] = (
             f"makes Attempt {task.attempts + 1} with your reason; the recipient stays blocked until its old processes are gone"
@@ -71,6 +73,8 @@ def decide_reconcile(draft: Draft, command: Reconcile) -> Reconciled | Refusal:
     attempt = draft.find(Attempt, attempt_id(command.task_id, command.number))
     if task is None or attempt is None:
         return Refusal("not_found", f"there is no Attempt {command.task_id}/{command.number}.")
+    if _is_answered_so(draft, command, task, attempt):
+        return Reconciled(task.task_id, attempt.number, command.answer, _successor(command.answer, attempt))
     refusal = _answer_refusal(draft, command, task, attempt)
     if refusal is not None:
         return refusal
@@ -90,6 +94,25 @@ def decide_reconcile(draft: Draft, command: Reconcile) -> Reconciled | Refusal:
         settle(draft, AttentionKind.UNKNOWN, attempt.attempt_id, f"answered {command.answer} by {command.by}")
     successor = _carry_out(draft, command, task, attempt)
     return Reconciled(task.task_id, attempt.number, command.answer, successor)
+
+
+def _is_answered_so(draft: Draft, command: Reconcile, task: Task, attempt: Attempt) -> bool:
+    """Is this very answer recorded already? Then it is told again and nothing happens (`once`): whoever lost the
+    reply may send it again. Who, what and why make it the same; a word about the tree that is news does not."""
+    if (command.answer, command.by, command.because) != (
+        attempt.answer,
+        attempt.answer_by,
+        attempt.answer_because,
+    ):
+        return False
+    if command.answer is Answer.ACCEPT and not task.is_cancel_requested:
+        return _accepted(command, draft.world.reports_of(attempt.attempt_id)) is task.state
+    delivery = draft.get(Delivery, attempt.last_delivery) if attempt.last_delivery else None
+    return not (command.tree_gone and delivery is not None and delivery.slot)
+
+
+def _successor(answer: Answer, attempt: Attempt) -> int | None:
+    return attempt.number + 1 if answer is Answer.RERUN else None
 
 
 def _free_by_word(draft: Draft, attempt: Attempt, by: str) -> None:
@@ -135,6 +158,8 @@ def _answer_refusal(draft: Draft, command: Reconcile, task: Task, attempt: Attem
         return Refusal(
             "invalid", f"an answer needs a reason of 1 to {REASON_LENGTH} characters.", {"field": "because"}
         )
+    if command.answer not in offered and task.open_effects:
+        return effects_refusal(task)
     if command.answer not in offered:
         return Refusal(
             "not_offered",
@@ -147,6 +172,15 @@ def _answer_refusal(draft: Draft, command: Reconcile, task: Task, attempt: Attem
             "invalid", f"`accept` must name the late report that was read; there are: {names}.", facts
         )
     return None
+
+
+def effects_refusal(task: Task) -> Refusal:
+    return Refusal(
+        "effect_in_doubt",
+        f"it is not known yet what became of {len(task.open_effects)} Effect(s) of {task.task_id}, first {task.open_effects[0]}; "
+        "nothing follows before that is (`tenure effect list`).",
+        {"effects": list(task.open_effects)},
+    )
 
 
 def _accepted(command: Reconcile, reports: Sequence[Late]) -> TaskState | None:
@@ -211,7 +245,11 @@ def decide_retry(draft: Draft, command: Retry) -> Reconciled | Refusal:
             f"{attempt.attempt_id} ended unknown; answer that first: reconcile it with rerun, accept, retire or investigate.",
             {"attempt": attempt.attempt_id},
         )
+    if task.open_effects and task.lease is None:
+        return effects_refusal(task)
     if attempt.verdict is not Verdict.ASKED:
+        if _was_made_by(attempt, command):
+            return Reconciled(task.task_id, attempt.number - 1, Answer.RERUN, attempt.number)
         return Refusal(
             "not_offered",
             f"{task.task_id} is under way ({attempt.state}); there is nothing to retry.",
@@ -231,6 +269,16 @@ def decide_retry(draft: Draft, command: Retry) -> Reconciled | Refusal:
     settle(draft, AttentionKind.ASKED, attempt.attempt_id, f"answered by {command.by}")
     number = succeed(draft, attempt, command.by, command.because, Relation.REPLAN, objective)
     return Reconciled(task.task_id, attempt.number, Answer.RERUN, number)
+
+
+def _was_made_by(attempt: Attempt, command: Retry) -> bool:
+    """Is this Attempt what the same answer of the same person has made? Then that is told again (`once`)."""
+    why = attempt.spec.hypothesis
+    return (
+        attempt.spec.relation is Relation.REPLAN
+        and why is not None
+        and (why.by, why.because) == (command.by, command.because)
+    )
 
 
 def decide_close(draft: Draft, command: CloseAttention) -> Done | Refusal:

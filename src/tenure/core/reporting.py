@@ -20,6 +20,7 @@ from tenure.core.commands import HandBack, Holding, LegAnswer, Refusal, Report, 
 from tenure.core.concluding import ask_unknown, conclude
 from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.draft import Draft
+from tenure.core.effect_settle import end_effects
 from tenure.core.granting import void
 from tenure.core.ids import DeliveryId
 from tenure.core.late import Late, LateKind, late_id
@@ -51,6 +52,7 @@ def decide_report(draft: Draft, command: Report) -> LegAnswer:
             outcome=command.outcome,
         )
     )
+    end_effects(draft, task.task_id, reported=True)
     reason = command.outcome.summary or str(command.outcome.verdict)
     conclude(draft, task.task_id, CancelStep.ACKNOWLEDGED, reason)
     return LegAnswer(delivery.delivery_id, "recorded")
@@ -114,6 +116,10 @@ def decide_hand_back(draft: Draft, command: HandBack) -> LegAnswer:
         void(draft, delivery, "refused", command.detail)
         return LegAnswer(delivery.delivery_id, "refused")
     task = draft.get(Task, delivery.task_id)
+    if task.open_effects:
+        return stale(
+            proof
+        )  # something of it did write: evidence that disagrees is unknown, by the lease's own end
     draft.emit(
         ev.HandedBack(
             task_id=task.task_id,

@@ -12,11 +12,13 @@ from msgspec.structs import replace
 
 from tenure.core import events as ev
 from tenure.core import limits
+from tenure.core.approval import ask_attempt_approval
 from tenure.core.attempt import AttemptSpec
 from tenure.core.canonical import digest
 from tenure.core.commands import Done, Refusal, ReleaseDependent, Submit, Submitted
 from tenure.core.draft import Draft
 from tenure.core.ids import TaskId
+from tenure.core.scope import scope_problem
 from tenure.core.task import Task, TaskSpec, TaskState
 
 POLICY = "default-1"
@@ -67,6 +69,8 @@ def decide_submit(draft: Draft, command: Submit) -> Submitted | Refusal:
         )
     )
     create_attempt(draft, command.task_id, 1, first_spec(command.spec))
+    if command.spec.approval:
+        ask_attempt_approval(draft, draft.get(Task, command.task_id))
     return Submitted(command.task_id, replayed=False)
 
 
@@ -111,6 +115,7 @@ def first_spec(spec: TaskSpec) -> AttemptSpec:
         timeout_s=spec.timeout_s,
         harness=spec.harness,
         model=spec.model,
+        scope=spec.scope,
     )
 
 
@@ -159,7 +164,9 @@ def _lineage(draft: Draft, spec: TaskSpec) -> tuple[TaskId, ...] | Refusal:
 
 def spec_refusal(spec: TaskSpec) -> Refusal | None:
     """The first thing wrong with a spec, or None."""
-    checks = (_text_refusal, _source_refusal, _command_refusal, _checks_refusal, _relation_refusal)
+    checks = (
+        _text_refusal, _source_refusal, _command_refusal, _checks_refusal, _relation_refusal, _scope_refusal,
+    )  # fmt: skip
     return next((refusal for check in checks if (refusal := check(spec)) is not None), None)
 
 
@@ -256,6 +263,11 @@ def _checks_refusal(spec: TaskSpec) -> Refusal | None:
                 f"checks.{check.name}", f"timeout_s is {check.timeout_s}; 1 to {limits.TIMEOUT_S} seconds."
             )
     return None
+
+
+def _scope_refusal(spec: TaskSpec) -> Refusal | None:
+    problem = scope_problem(spec.scope) if spec.scope is not None else None
+    return _invalid("scope", f"{problem}.") if problem is not None else None
 
 
 def _relation_refusal(spec: TaskSpec) -> Refusal | None:

@@ -14,7 +14,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from tenure.core.ids import DeliveryId, TaskId
+from tenure.core.ids import DeliveryId, EffectId, TaskId
+from tenure.core.scope import Scope
 
 
 class TaskState(StrEnum):
@@ -88,7 +89,8 @@ class TaskSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     """What was asked for, as it was asked. It never changes.
 
     `route` is a recipient (`NAME@NODE`), a recipient's bare name, or a pool. `repository` without `base_sha`
-    is refused: a base is named, never guessed later. `command` replaces the recipient's own command where
+    is refused: a base is named, never guessed later. `scope` says what its Attempts may do outside; with `approval`
+    a person must allow the first one. `command` replaces the recipient's own command where
     that recipient allows it. `timeout_s` bounds one Attempt."""
 
     objective: str
@@ -106,10 +108,15 @@ class TaskSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     continues: TaskId | None = None
     because: str | None = None
     labels: dict[str, str] = {}
+    scope: Scope | None = None
+    approval: bool = False
 
 
 class Task(Struct, frozen=True):
-    """A Task as it stands. `attempts` counts Attempts; the newest one is the only one that can be open."""
+    """A Task as it stands. `attempts` counts Attempts; the newest one is the only one that can be open.
+
+    `open_effects`: those that are neither confirmed nor absent; while there are any after the lease has ended, the Task
+    has no further Attempt and does not end (`reconcile_first`)."""
 
     task_id: TaskId
     spec: TaskSpec
@@ -132,6 +139,9 @@ class Task(Struct, frozen=True):
     submitted_at_ms: int
     ended_at_ms: int | None
     end_reason: str | None
+    effects: int = 0
+    open_effects: tuple[EffectId, ...] = ()
+    needs_approval: bool = False
 
     @property
     def key(self) -> str:

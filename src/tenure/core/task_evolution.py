@@ -71,7 +71,10 @@ def attempt_created(space: Space, event: ev.AttemptCreated, now: Now) -> None:
         raise InvariantError(f"Attempt {event.number} cannot follow {task.attempts} of {task.task_id}")
     # A successor goes on with a working Task; the first Attempt waits for its first grant.
     state = TaskState.WORKING if task.attempts else task.state
-    task = to_task(task, state, attempts=event.number, voided_offers=0)
+    needs = (
+        event.spec.hypothesis is None and task.spec.approval
+    )  # what a person asked for needs no second word
+    task = to_task(task, state, attempts=event.number, voided_offers=0, needs_approval=needs)
     space.put(queued(task, attempt, max(now.wall_ms, task.ready_at_ms)))
 
 
@@ -96,6 +99,14 @@ def dependency_failed(space: Space, event: ev.DependencyFailed, _now: Now) -> No
             queue_key=None,
         )
     )
+
+
+def attempt_approved(space: Space, event: ev.AttemptApproved, now: Now) -> None:
+    task = get(space, Task, event.task_id)
+    if not task.needs_approval or event.number != task.attempts:
+        raise InvariantError(f"{task.task_id}/{event.number} waits for nobody's word")
+    attempt = get(space, Attempt, attempt_id(task.task_id, task.attempts))
+    space.put(queued(replace(task, needs_approval=False), attempt, max(now.wall_ms, task.ready_at_ms)))
 
 
 def attempt_withdrawn(space: Space, event: ev.AttemptWithdrawn, now: Now) -> None:

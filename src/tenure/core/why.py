@@ -10,7 +10,7 @@ from msgspec import Struct
 from tenure.core.attempt import Answer, Attempt, AttemptState, Verdict
 from tenure.core.attention import Attention, AttentionKind
 from tenure.core.delivery import Delivery
-from tenure.core.ids import NodeId
+from tenure.core.ids import EffectId, NodeId
 from tenure.core.recipient import Node, Recipient, recipient_queues
 from tenure.core.task import Task, TaskState, queue_key
 
@@ -46,8 +46,20 @@ def why(facts: WhyFacts, now_ms: int) -> Reason:
     task = facts.task
     if task.is_terminal:
         return _ended(facts)
+    approval = next(
+        (item for item in facts.attention if item.open and item.kind is AttentionKind.APPROVAL), None
+    )
+    if approval is not None:
+        return Reason(
+            "approval",
+            f"a person must allow it: {approval.summary}",
+            "never_silent",
+            blocker=approval.item_id,
+        )
     if task.lease is not None and facts.delivery is not None:
         return _held(facts, facts.delivery)
+    if task.open_effects:
+        return _doubtful(task)
     if task.state is TaskState.INPUT_REQUIRED:
         return _needs_person(facts)
     return _waits(facts, now_ms)
@@ -62,6 +74,18 @@ def _ended(facts: WhyFacts) -> Reason:
             "ended", f"{sentence}; still asked: {open_items[0].summary}", blocker=open_items[0].item_id
         )
     return Reason("ended", sentence)
+
+
+def _doubtful(task: Task) -> Reason:
+    first = task.open_effects[0] if task.open_effects else EffectId("")
+    more = f" and {len(task.open_effects) - 1} more" if len(task.open_effects) > 1 else ""
+    return Reason(
+        "effect_in_doubt",
+        f"its attempt has ended, but it is not known yet whether Effect {first}{more} happened; the provider is "
+        "asked, and where that cannot tell a person is (`tenure attention`)",
+        "reconcile_first",
+        blocker=first,
+    )
 
 
 def _held(facts: WhyFacts, delivery: Delivery) -> Reason:
@@ -161,14 +185,18 @@ def _no_grant(facts: WhyFacts) -> Reason:
             "frozen",
             blocker=task.spec.route,
         )
-    reasons = sorted((_recipient_reason(facts, one) for one in fitting), key=lambda pair: pair[0])
-    return reasons[0][1]
+    reasons = (
+        recipient_reason(one, facts.nodes.get(one.node_id), is_online=one.node_id in facts.online)
+        for one in fitting
+    )
+    return min(reasons, key=lambda pair: pair[0])[1]
 
 
-def _recipient_reason(facts: WhyFacts, recipient: Recipient) -> tuple[int, Reason]:
-    """How close this recipient is to taking the Task (less is closer), and what it lacks."""
+def recipient_reason(recipient: Recipient, node: Node | None, *, is_online: bool) -> tuple[int, Reason]:
+    """How close this recipient is to taking work (less is closer, 0 takes it), and what it lacks."""
     where = recipient.address
-    node = facts.nodes.get(recipient.node_id)
+    if not recipient.declared:
+        return 6, Reason("no_recipient", f"its node does not offer {where} any more", blocker=where)
     if node is not None and not node.compatible:
         return 5, Reason(
             "contract_version",
@@ -189,12 +217,12 @@ def _recipient_reason(facts: WhyFacts, recipient: Recipient) -> tuple[int, Reaso
             "no_guess",
             blocker=recipient.blocks[0],
         )
-    if recipient.node_id not in facts.online:
+    if not is_online:
         return 2, Reason("node_offline", f"{where} is not connected; start its node", blocker=where)
     if not recipient.free:
         return 1, Reason(
             "recipient_busy",
-            f"{where} works at its capacity of {recipient.capacity}; this Task is in its queue",
+            f"{where} works at its capacity of {recipient.capacity}; what is sent to it waits in its queue",
             blocker=where,
         )
     return 0, Reason(

@@ -12,21 +12,23 @@ from tenure.core.access import Credential, Hub
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention
 from tenure.core.delivery import Delivery
+from tenure.core.effect import Effect
 from tenure.core.ids import AttemptId, ClaimId, NodeId, TaskId
 from tenure.core.late import Late
 from tenure.core.recipient import Node, Recipient
+from tenure.core.scope import EffectKind
 from tenure.core.task import Task
 from tenure.errors import InvariantError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Entity = Task | Attempt | Delivery | Recipient | Node | Attention | Late | Credential | Hub
+Entity = Task | Attempt | Delivery | Recipient | Node | Attention | Late | Credential | Hub | Effect
 ENTITY_KINDS: tuple[type[Entity], ...] = (
-    Task, Attempt, Delivery, Recipient, Node, Attention, Late, Credential, Hub,
+    Task, Attempt, Delivery, Recipient, Node, Attention, Late, Credential, Hub, Effect,
 )  # fmt: skip
 
-E = TypeVar("E", Task, Attempt, Delivery, Recipient, Node, Attention, Late, Credential, Hub)
+E = TypeVar("E", Task, Attempt, Delivery, Recipient, Node, Attention, Late, Credential, Hub, Effect)
 Changes = dict[type[Any], dict[str, Any]]
 
 
@@ -92,6 +94,31 @@ class World:
         """Late reports about an Attempt, oldest first."""
         found = [one for one in self.every(Late) if one.attempt_id == attempt and one.outcome is not None]
         return sorted(found, key=lambda one: (one.heard_at_ms, one.late_id))
+
+    def effect_by_key(self, task_id: TaskId, idempotency_key: str) -> Effect | None:
+        """The Effect that stands for this key in this Task."""
+        return next(
+            (
+                one
+                for one in self.every(Effect)
+                if one.idempotency_key == idempotency_key and one.task_id == task_id
+            ),
+            None,
+        )
+
+    def effects_of(self, task_id: TaskId, kind: EffectKind, subject: str) -> list[Effect]:
+        """The Task's Effects of this kind and subject, oldest first."""
+        found = [
+            one
+            for one in self.every(Effect)
+            if one.task_id == task_id and one.kind is kind and one.subject == subject
+        ]
+        return sorted(found, key=lambda one: one.effect_id)
+
+    def effects_known_as(self, identity: str) -> list[Effect]:
+        """Every Effect that the provider knows, in one way or the other, by this identity; oldest first."""
+        found = [one for one in self.every(Effect) if identity in (one.identity, one.twin)]
+        return sorted(found, key=lambda one: one.effect_id)
 
     def candidates(self, queues: tuple[str, ...], limit: int, now_ms: int) -> list[TaskId]:
         """At most `limit` Tasks (or a few more) that stand in one of the queues and are ready, the longest

@@ -205,7 +205,11 @@ class GroupCommit:
         """Wait until the loop has nothing more to bring, or the batch is full, or time is up."""
         until_ns = self._clock.awake_ns() + GATHER_NS
         seen, quiet = self._arrivals, 0
-        while quiet < QUIET_TURNS and self._waiting < self._bounds.max_batch and self._clock.awake_ns() < until_ns:
+        while (
+            quiet < QUIET_TURNS
+            and self._waiting < self._bounds.max_batch
+            and self._clock.awake_ns() < until_ns
+        ):
             await _turn()
             quiet = quiet + 1 if self._arrivals == seen else 0
             seen = self._arrivals

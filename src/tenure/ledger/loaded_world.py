@@ -13,9 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from tenure.core.delivery import Delivery
+from tenure.core.effect import Effect
 from tenure.core.ids import AttemptId, ClaimId, NodeId, TaskId
 from tenure.core.late import Late
 from tenure.core.recipient import Node
+from tenure.core.scope import EffectKind
 from tenure.core.task import Task
 from tenure.core.world import ENTITY_KINDS, Changes, E, Entity, World
 from tenure.errors import InvariantError
@@ -99,6 +101,9 @@ class LoadedWorld(World):
         self.held = Found(store.held_by_node)
         self.named = Found(store.nodes_named)
         self.reported = Found(store.reported_late)
+        self.effect_keys = Found(lambda pairs: _single(store.effects_by_key(pairs)))
+        self.effects_about = Found(store.effects_about)
+        self.known_as = Found(store.effects_known_as)
         self.queues = Queues(store.queued, now_ms)
 
     @property
@@ -167,6 +172,16 @@ class LoadedWorld(World):
         known = self._all(Late, self.reported.keys(attempt))
         return sorted(known, key=lambda one: (one.heard_at_ms, one.late_id))
 
+    def effect_by_key(self, task_id: TaskId, idempotency_key: str) -> Effect | None:
+        keys = self.effect_keys.keys((task_id, idempotency_key))
+        return self.find(Effect, keys[0]) if keys else None
+
+    def effects_of(self, task_id: TaskId, kind: EffectKind, subject: str) -> list[Effect]:
+        return _oldest_first(self._all(Effect, self.effects_about.keys((task_id, str(kind), subject))))
+
+    def effects_known_as(self, identity: str) -> list[Effect]:
+        return _oldest_first(self._all(Effect, self.known_as.keys(identity)))
+
     def candidates(self, queues: tuple[str, ...], limit: int, now_ms: int) -> list[TaskId]:
         return self.queues.first(queues, limit)
 
@@ -193,6 +208,19 @@ class LoadedWorld(World):
             self.reported.add(entity.attempt_id, entity.late_id)
         elif kind is Node:
             self.named.add(entity.name, entity.node_id)
+        elif kind is Effect:
+            self._index_effect(entity)
+
+    def _index_effect(self, effect: Effect) -> None:
+        self.effect_keys.add((effect.task_id, effect.idempotency_key), effect.effect_id)
+        self.effects_about.add((effect.task_id, str(effect.kind), effect.subject), effect.effect_id)
+        for identity in (effect.identity, effect.twin):
+            if identity is not None:
+                self.known_as.add(identity, effect.effect_id)
+
+
+def _oldest_first(effects: list[Effect]) -> list[Effect]:
+    return sorted(effects, key=lambda one: one.effect_id)
 
 
 def _single(found: Mapping[K, str]) -> dict[K, list[str]]:

@@ -16,6 +16,7 @@ from tenure.core.clock import Clock
 from tenure.core.commands import Command, ReleaseDependent, Reply
 from tenure.core.decide import decide
 from tenure.core.delivery import Delivery, Now, Terms
+from tenure.core.effect import Effect
 from tenure.core.ids import AttemptId, DeliveryId, IncarnationId, NodeId, TaskId
 from tenure.core.late import Late
 from tenure.core.recipient import Node, Recipient
@@ -25,7 +26,17 @@ from tenure.ledger.batch import Decide, Judge, Tail, committed, decide_all, link
 from tenure.ledger.chain import GENESIS, Commit
 from tenure.ledger.group_commit import Bounds, GroupCommit, Ran
 from tenure.ledger.listing import check_limit, page
-from tenure.ledger.port import PAGE, Committed, Listener, Recorded, Run, TaskFilter, TaskHistory, TaskPage
+from tenure.ledger.port import (
+    PAGE,
+    Committed,
+    Listener,
+    Opened,
+    Recorded,
+    Run,
+    TaskFilter,
+    TaskHistory,
+    TaskPage,
+)
 from tenure.ledger.row import Row, check_fixed, facets, label
 
 
@@ -151,6 +162,7 @@ class MemoryLedger:
             late=tuple(sorted(late, key=_heard)),
             attention=tuple(self._about((task_id,), open_only=False)),
             dependencies=tuple(others[one] for one in dict.fromkeys(task.spec.after) if one in others),
+            effects=tuple(await self.effects(task_id)),
         )
 
     async def attempts(self, task_id: TaskId) -> list[Attempt]:
@@ -163,11 +175,18 @@ class MemoryLedger:
     async def late(self, attempt_id: AttemptId) -> list[Late]:
         return sorted((one for one in self._world.every(Late) if one.attempt_id == attempt_id), key=_heard)
 
-    async def attention(self, open_only: bool = True, limit: int = PAGE) -> list[Attention]:
-        items = sorted(self._world.every(Attention), key=lambda one: one.item_id)
-        if open_only:
-            return sorted((one for one in items if one.open), key=lambda one: one.opened_at_ms)[:limit]
-        return sorted(items, key=lambda one: -one.opened_at_ms)[:limit]
+    async def attention(
+        self, open_only: bool = True, limit: int = PAGE, after: Opened | None = None
+    ) -> list[Attention]:
+        sign = 1 if open_only else -1
+        places = (
+            ((sign * one.opened_at_ms, one.item_id), one)
+            for one in self._world.every(Attention)
+            if one.open or not open_only
+        )
+        start = None if after is None else (sign * after.at_ms, after.item_id)
+        found = sorted((pair for pair in places if start is None or pair[0] > start), key=lambda pair: pair[0])
+        return [one for _, one in found[:limit]]
 
     async def attention_about(self, task_ids: Iterable[TaskId]) -> list[Attention]:
         return self._about(task_ids, open_only=True)
@@ -220,6 +239,20 @@ class MemoryLedger:
         later = (one.ready_at_ms for one in self._world.every(Task) if one.queue_key in wanted)
         return min((at_ms for at_ms in later if at_ms > after_ms), default=None)
 
+    async def effects(self, task_id: TaskId) -> list[Effect]:
+        return sorted((one for one in self._world.every(Effect) if one.task_id == task_id), key=_begun)
+
+    async def effects_due(self, now_ms: int, limit: int) -> list[Effect]:
+        waiting = ((one.due_at_ms, one.effect_id, one) for one in self._world.every(Effect))
+        due = sorted(
+            (at_ms, name, one) for at_ms, name, one in waiting if at_ms is not None and at_ms <= now_ms
+        )
+        return [one for _, _, one in due[:limit]]
+
+    async def next_effect_due_ms(self) -> int | None:
+        waiting = (one.due_at_ms for one in self._world.every(Effect))
+        return min((at_ms for at_ms in waiting if at_ms is not None), default=None)
+
     async def dependents_of(self, task_id: TaskId) -> list[TaskId]:
         ended = self._world.find(Task, task_id)
         names = {task_id, *ended.lineage} if ended else set[TaskId]()
@@ -255,11 +288,15 @@ def _fits(task: Task, where: TaskFilter) -> bool:
     asked |= {("by", where.submitted_by)} if where.submitted_by is not None else set()
     asked |= {("route", where.route)} if where.route is not None else set()
     has = {(facet, value) for facet, value, _ in facets(task)}
-    return asked <= has and (not where.states or not {task.state}.isdisjoint(where.states))
+    return task.task_id.startswith(where.id_prefix) and asked <= has and (not where.states or not {task.state}.isdisjoint(where.states))
 
 
 def _claimed(one: Delivery) -> tuple[int, str]:
     return one.claimed_at_ms, one.delivery_id
+
+
+def _begun(one: Effect) -> str:
+    return one.effect_id
 
 
 def _heard(one: Late) -> tuple[int, str]:

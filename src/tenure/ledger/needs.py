@@ -14,16 +14,19 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tenure.core import commands as cm
+from tenure.core import effect_commands as ec
 from tenure.core.access import HUB_ID, Credential, Hub
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.delivery import Delivery
+from tenure.core.effect import Effect
 from tenure.core.ids import AttemptId, TaskId, address, attempt_id
 from tenure.core.late import Late, LateKind, late_id
 from tenure.core.limits import GRANTS
 from tenure.core.recipient import Node, Recipient, recipient_queues
 from tenure.core.task import Task
 from tenure.core.world import ENTITY_KINDS, Entity
+from tenure.ledger.effect_needs import ABOUT_EFFECT, approve_plan, begin_plan, effect_plan
 
 if TYPE_CHECKING:
     from tenure.ledger.loaded_world import LoadedWorld
@@ -102,7 +105,7 @@ def _about_task(wants: Wants, world: LoadedWorld, task_id: str) -> Plan:
         return
     newest = attempt_id(task.task_id, task.attempts)
     wants.key(Attempt, newest)
-    wants.item(newest, AttentionKind.ASKED, AttentionKind.STALLED)
+    wants.item(newest, AttentionKind.ASKED, AttentionKind.STALLED, AttentionKind.APPROVAL)
     wants.item(task_id, AttentionKind.OFFERS_VOIDED)
     if task.lease is not None:
         wants.key(Delivery, task.lease)
@@ -277,6 +280,11 @@ def _about_delivery(wants: Wants, world: LoadedWorld, *deliveries: str) -> Plan:
             wants.item(delivery.task_id, AttentionKind.OFFERS_VOIDED)
             wants.item(delivery.attempt_id, AttentionKind.STALLED)
     yield
+    for task_id in {name.partition("/")[0] for name in attempts}:
+        task = world.shelves[Task].peek(task_id)
+        for effect_id in task.open_effects if task is not None else ():
+            wants.key(Effect, effect_id)
+            wants.item(f"{task_id}/{effect_id}", *ABOUT_EFFECT)
     for name in attempts:
         attempt = world.shelves[Attempt].peek(name)
         if attempt is not None and attempt.ended_at_ms is not None:
@@ -328,4 +336,11 @@ _PLANS: dict[type[Any], Callable[[Any, Wants, LoadedWorld], Plan]] = {
     cm.ReleaseDependent: _release,
     cm.StartHub: _start_hub,
     cm.NoteClockStep: _clock_step,
+    ec.BeginEffect: begin_plan,
+    ec.IssueEffect: effect_plan,
+    ec.SettleEffect: effect_plan,
+    ec.DoubtEffect: effect_plan,
+    ec.LookUpEffect: effect_plan,
+    ec.ResolveEffect: effect_plan,
+    ec.Approve: approve_plan,
 }

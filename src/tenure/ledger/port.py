@@ -20,6 +20,7 @@ from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention
 from tenure.core.commands import Command, Reply
 from tenure.core.delivery import Delivery
+from tenure.core.effect import Effect
 from tenure.core.events import Event
 from tenure.core.ids import Address, AttemptId, DeliveryId, NodeId, TaskId
 from tenure.core.late import Late
@@ -76,12 +77,21 @@ and must not raise; what it raises is logged and changes nothing."""
 
 
 class TaskFilter(Struct, frozen=True):
-    """Which Tasks to list; every field that is set must fit. `labels`: each with this value."""
+    """Which Tasks to list; every field that is set must fit. `labels`: each with this value. `id_prefix`: how their
+    ids begin."""
 
     states: tuple[TaskState, ...] = ()
     route: str | None = None
     submitted_by: str | None = None
     labels: dict[str, str] = {}
+    id_prefix: str = ""
+
+
+class Opened(Struct, frozen=True):
+    """A place in a list of attention items: when the item there was opened, and its id."""
+
+    at_ms: int
+    item_id: str
 
 
 class TaskPage(Struct, frozen=True):
@@ -101,6 +111,7 @@ class TaskHistory(Struct, frozen=True):
     late: tuple[Late, ...]
     attention: tuple[Attention, ...]
     dependencies: tuple[Task, ...]
+    effects: tuple[Effect, ...] = ()
 
 
 class Reads(Protocol):
@@ -136,8 +147,11 @@ class Reads(Protocol):
         """Late messages about an Attempt, oldest first."""
         ...
 
-    async def attention(self, open_only: bool = True, limit: int = PAGE) -> list[Attention]:
-        """Questions to people, the longest open first; with the closed ones, the latest opened first."""
+    async def attention(
+        self, open_only: bool = True, limit: int = PAGE, after: Opened | None = None
+    ) -> list[Attention]:
+        """Questions to people, the longest open first; with the closed ones, the latest opened first. `after`: those
+        behind this place in that order, whatever became of the item there."""
         ...
 
     async def attention_about(self, task_ids: Iterable[TaskId]) -> list[Attention]:
@@ -181,6 +195,17 @@ class Reads(Protocol):
     async def next_ready_ms(self, queues: Iterable[str], after_ms: int) -> int | None:
         """The earliest instant after `after_ms` at which a Task in one of these queues becomes ready."""
         ...
+
+    async def effects(self, task_id: TaskId) -> list[Effect]:
+        """Of a Task, oldest first."""
+        ...
+
+    async def effects_due(self, now_ms: int, limit: int) -> list[Effect]:
+        """Effects that the hub must look at: a call's time is over, or a lookup can prove something. The longest due
+        first."""
+        ...
+
+    async def next_effect_due_ms(self) -> int | None: ...
 
     async def dependents_of(self, task_id: TaskId) -> list[TaskId]:
         """Tasks that must be told how this one has ended: they wait for it, or for one that it continues."""

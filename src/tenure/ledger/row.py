@@ -27,6 +27,7 @@ from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention
 from tenure.core.canonical import canonical
 from tenure.core.delivery import Delivery
+from tenure.core.effect import Effect
 from tenure.core.late import Late
 from tenure.core.recipient import Node, Recipient
 from tenure.core.task import Task
@@ -45,6 +46,7 @@ NAMES: dict[type[Entity], str] = {
     Late: "late",
     Credential: "credentials",
     Hub: "hub",
+    Effect: "effects",
 }
 KEYS: dict[type[Entity], str] = {
     Task: "task_id",
@@ -56,6 +58,7 @@ KEYS: dict[type[Entity], str] = {
     Late: "late_id",
     Credential: "credential_id",
     Hub: "hub_id",
+    Effect: "effect_id",
 }
 FIXED: dict[type[Entity], frozenset[str]] = {
     Task: frozenset(
@@ -74,6 +77,12 @@ FIXED: dict[type[Entity], frozenset[str]] = {
     Late: frozenset(name for name in Late.__struct_fields__ if name != "late_id"),
     Credential: frozenset({"name", "role", "token_digest", "issued_at_ms", "issued_by"}),
     Hub: frozenset(),
+    Effect: frozenset(
+        {
+            "task_id", "kind", "target", "idempotency_key", "subject", "params", "params_digest", "identity", "twin",
+            "finds", "settling_ms", "again", "again_of",
+        }
+    ),
 }  # fmt: skip
 """Besides the key, which is fixed in every table."""
 ENTITY_WEIGHT = 1_000

@@ -111,6 +111,12 @@ def _indexes() -> None:
     # Every request of a node or person looks its credential up.
     _index("nodes_by_credential", "nodes", "credential_digest")
     _index("nodes_by_name", "nodes", "name")
+    # once: one Effect for each key of a Task, and those that mean the same.
+    _index("effects_by_key", "effects", "task_id", "idempotency_key", unique=True)
+    _index("effects_about", "effects", "task_id", "kind", "subject")
+    _index("effects_by_identity", "effects", "identity")
+    _index("effects_by_twin", "effects", "twin", where="twin IS NOT NULL")
+    _index("effects_due", "effects", "due_at_ms", where="due_at_ms IS NOT NULL")
     _index("credentials_by_digest", "credentials", "token_digest")
 
 

@@ -17,18 +17,20 @@ from tenure.core.clock import Clock
 from tenure.core.commands import Command, Reply
 from tenure.core.decide import decide
 from tenure.core.delivery import Delivery, Terms
+from tenure.core.effect import Effect
 from tenure.core.ids import AttemptId, DeliveryId, IncarnationId, NodeId, TaskId
 from tenure.core.late import Late
+from tenure.core.limits import INTEGER
 from tenure.core.recipient import Node, Recipient
 from tenure.core.task import Task
 from tenure.core.world import E
 from tenure.ledger.batch import Decide, Judge
 from tenure.ledger.group_commit import Bounds, GroupCommit
 from tenure.ledger.migrating import bring_up_to_date
-from tenure.ledger.port import PAGE, Listener, Recorded, Run, TaskFilter, TaskHistory, TaskPage
+from tenure.ledger.port import PAGE, Listener, Opened, Recorded, Run, TaskFilter, TaskHistory, TaskPage
 from tenure.ledger.sqlite_engine import Connect, SqliteEngine
 from tenure.ledger.sqlite_failure import STORAGE_ERRORS, storage_error
-from tenure.ledger.sqlite_reads import OF_TASK, SqliteReads
+from tenure.ledger.sqlite_reads import EFFECTS_OF_TASK, OF_TASK, SqliteReads
 
 
 class SqliteParts(Struct, frozen=True):
@@ -116,13 +118,18 @@ class SqliteLedger:
         rest = "WHERE attempt_id = ? ORDER BY heard_at_ms, late_id"
         return await self._run_reads(lambda: self._reads.several(Late, rest, attempt_id))
 
-    async def attention(self, open_only: bool = True, limit: int = PAGE) -> list[Attention]:
-        rest = (
-            "WHERE open = 1 ORDER BY opened_at_ms, item_id LIMIT ?"
-            if open_only
-            else "ORDER BY opened_at_ms DESC, item_id LIMIT ?"
+    async def attention(
+        self, open_only: bool = True, limit: int = PAGE, after: Opened | None = None
+    ) -> list[Attention]:
+        if open_only:
+            start = after or Opened(-1, "")
+            rest = "WHERE open = 1 AND (opened_at_ms, item_id) > (?, ?) ORDER BY opened_at_ms, item_id LIMIT ?"
+        else:
+            start = after or Opened(INTEGER, "")
+            rest = "WHERE (-opened_at_ms, item_id) > (-?, ?) ORDER BY opened_at_ms DESC, item_id LIMIT ?"
+        return await self._run_reads(
+            lambda: self._reads.several(Attention, rest, start.at_ms, start.item_id, limit)
         )
-        return await self._run_reads(lambda: self._reads.several(Attention, rest, limit))
 
     async def attention_about(self, task_ids: Iterable[TaskId]) -> list[Attention]:
         return await self._run_reads(lambda: self._reads.attention_about(task_ids))
@@ -169,6 +176,16 @@ class SqliteLedger:
 
     async def next_ready_ms(self, queues: Iterable[str], after_ms: int) -> int | None:
         return await self._run_reads(lambda: self._reads.next_ready_ms(queues, after_ms))
+
+    async def effects(self, task_id: TaskId) -> list[Effect]:
+        return await self._run_reads(lambda: self._reads.several(Effect, EFFECTS_OF_TASK, task_id))
+
+    async def effects_due(self, now_ms: int, limit: int) -> list[Effect]:
+        rest = "WHERE due_at_ms <= ? ORDER BY due_at_ms, effect_id LIMIT ?"
+        return await self._run_reads(lambda: self._reads.several(Effect, rest, now_ms, limit))
+
+    async def next_effect_due_ms(self) -> int | None:
+        return await self._run_reads(self._reads.next_effect_due_ms)
 
     async def dependents_of(self, task_id: TaskId) -> list[TaskId]:
         return await self._run_reads(lambda: self._reads.dependents_of(task_id))

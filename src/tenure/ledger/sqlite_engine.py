@@ -123,7 +123,8 @@ class SqliteEngine:
             overwrite_log(connection)
         except STORAGE_ERRORS as error:
             self._take_back()
-            raise storage_error(error) from error
+            failure = storage_error(error)
+            raise failure from error
 
     def _run_apart(self, commands: Sequence[Command], now: Now) -> Ran:
         outcomes: list[Outcome] = []

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention
 from tenure.core.delivery import Delivery
+from tenure.core.effect import Effect
 from tenure.core.ids import DeliveryId, TaskId
 from tenure.core.late import Late
 from tenure.core.task import TERMINAL_TASK_STATES, Task, TaskState
@@ -124,6 +125,7 @@ class SqliteReads:
                 ),
                 attention=tuple(_about(connection, (task_id, *names), open_only=False)),
                 dependencies=tuple(others[one] for one in dict.fromkeys(task.spec.after) if one in others),
+                effects=tuple(_select(connection, Effect, EFFECTS_OF_TASK, task_id)),
             )
 
     def attention_about(self, task_ids: Iterable[TaskId]) -> list[Attention]:
@@ -156,6 +158,10 @@ class SqliteReads:
         ((at_ms,),) = self._rows("SELECT min(due_at_ms) FROM deliveries WHERE due_at_ms IS NOT NULL")
         return at_ms
 
+    def next_effect_due_ms(self) -> int | None:
+        ((at_ms,),) = self._rows("SELECT min(due_at_ms) FROM effects WHERE due_at_ms IS NOT NULL")
+        return at_ms
+
     def next_ready_ms(self, queues: Iterable[str], after_ms: int) -> int | None:
         # One probe of the queue's index for each.
         text = (
@@ -179,6 +185,7 @@ class SqliteReads:
             return connection.execute(text, values).fetchall()
 
 
+EFFECTS_OF_TASK = "WHERE task_id = ? ORDER BY effect_id"
 OF_TASK = "WHERE task_id = ? ORDER BY claimed_at_ms, delivery_id"
 
 
@@ -190,27 +197,30 @@ def _task_query(where: TaskFilter, cursor: str | None, limit: int) -> tuple[str,
     facets = [("label", label(name, value)) for name, value in where.labels.items()]
     facets += [("by", where.submitted_by)] if where.submitted_by is not None else []
     facets += [("route", where.route)] if where.route is not None else []
-    older = cursor or _NEWEST
+    # `~` sorts after every character of an id.
+    end = f"{where.id_prefix}~" if where.id_prefix else _NEWEST
+    between = (where.id_prefix, min(cursor or end, end))
     if where.states and (not facets or TERMINAL_TASK_STATES.isdisjoint(where.states)):
         also = "".join(f" AND {_has_facet('i')}" for _ in facets)
         text = (
             "json_each(?) AS k JOIN tasks AS t ON t.task_id IN (SELECT i.task_id FROM tasks AS i "
-            f"WHERE i.state = k.value AND i.task_id < ?{also} ORDER BY i.task_id DESC LIMIT ?) "
+            f"WHERE i.state = k.value AND i.task_id >= ? AND i.task_id < ?{also} ORDER BY i.task_id DESC LIMIT ?) "
             "ORDER BY t.task_id DESC LIMIT ?"
         )
         named = [part for facet in facets for part in facet]
-        return text, [keys_json(where.states), older, *named, limit, limit]
+        return text, [keys_json(where.states), *between, *named, limit, limit]
     if not facets:
-        return "tasks AS t WHERE t.task_id < ? ORDER BY t.task_id DESC LIMIT ?", [older, limit]
+        text = "tasks AS t WHERE t.task_id >= ? AND t.task_id < ? ORDER BY t.task_id DESC LIMIT ?"
+        return text, [*between, limit]
     first, *others = facets
     also = "".join(f" AND {_has_facet('f')}" for _ in others)
     also += " AND t.state IN (SELECT value FROM json_each(?))" if where.states else ""
     text = (
         "facets AS f CROSS JOIN tasks AS t ON t.task_id = f.task_id "
-        f"WHERE f.facet = ? AND f.value = ? AND f.task_id < ?{also} ORDER BY f.task_id DESC LIMIT ?"
+        f"WHERE f.facet = ? AND f.value = ? AND f.task_id >= ? AND f.task_id < ?{also} ORDER BY f.task_id DESC LIMIT ?"
     )
     states = [keys_json(where.states)] if where.states else []
-    return text, [*first, older, *(part for facet in others for part in facet), *states, limit]
+    return text, [*first, *between, *(part for facet in others for part in facet), *states, limit]
 
 
 _NEWEST = "t~"

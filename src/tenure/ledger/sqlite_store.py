@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from tenure.core.world import Entity
-    from tenure.ledger.store import Pair, Place
+    from tenure.ledger.store import Pair, Place, Triple
 
 _places = msgspec.json.Decoder(list[tuple[int, str]])
 
@@ -70,6 +70,19 @@ class SqliteStore:
 
     def reported_late(self, attempts: Collection[str]) -> dict[str, list[str]]:
         return self._grouped(sql.REPORTED_LATE, attempts)
+
+    def effects_by_key(self, pairs: Collection[Pair]) -> dict[Pair, str]:
+        rows = self.connection.execute(sql.EFFECTS_BY_KEY, (keys_json(pairs),))
+        return {(task, key): effect for task, key, effect in rows}
+
+    def effects_about(self, triples: Collection[Triple]) -> dict[Triple, list[str]]:
+        found: dict[Triple, list[str]] = defaultdict(list)
+        for task, kind, subject, effect in self.connection.execute(sql.EFFECTS_ABOUT, (keys_json(triples),)):
+            found[task, kind, subject].append(effect)
+        return found
+
+    def effects_known_as(self, identities: Collection[str]) -> dict[str, list[str]]:
+        return self._grouped(sql.EFFECTS_KNOWN_AS, identities)
 
     def _grouped(self, text: str, keys: Collection[str]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)

@@ -112,6 +112,19 @@ REPORTED_LATE = (
     "SELECT t.attempt_id, t.late_id FROM json_each(?) AS k CROSS JOIN main.late AS t "
     "ON t.attempt_id = k.value AND t.outcome IS NOT NULL"
 )
+EFFECTS_BY_KEY = (
+    "SELECT t.task_id, t.idempotency_key, t.effect_id FROM json_each(?) AS k CROSS JOIN main.effects AS t "
+    "ON t.task_id = json_extract(k.value, '$[0]') AND t.idempotency_key = json_extract(k.value, '$[1]')"
+)
+EFFECTS_ABOUT = (
+    "SELECT t.task_id, t.kind, t.subject, t.effect_id FROM json_each(?) AS k CROSS JOIN main.effects AS t "
+    "ON t.task_id = json_extract(k.value, '$[0]') AND t.kind = json_extract(k.value, '$[1]') "
+    "AND t.subject = json_extract(k.value, '$[2]')"
+)
+EFFECTS_KNOWN_AS = (
+    "SELECT k.value, t.effect_id FROM json_each(?1) AS k CROSS JOIN main.effects AS t ON t.identity = k.value "
+    "UNION SELECT k.value, t.effect_id FROM json_each(?1) AS k CROSS JOIN main.effects AS t ON t.twin = k.value"
+)
 QUEUED = (
     "SELECT k.value, (SELECT json_group_array(json_array(q.ready_at_ms, q.task_id)) FROM "
     "(SELECT ready_at_ms, task_id FROM main.tasks WHERE queue_key = k.value AND ready_at_ms <= ?1 "

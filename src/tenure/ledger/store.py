@@ -13,6 +13,7 @@ from tenure.ledger.chain import Commit
 from tenure.ledger.row import Row
 
 Pair = tuple[str, str]
+Triple = tuple[str, str, str]
 Place = tuple[int, str]
 """A place in a queue: the instant at which the Task is ready, and the Task."""
 
@@ -50,6 +51,18 @@ class Store(Source, Protocol):
 
     def reported_late(self, attempts: Collection[str]) -> dict[str, list[str]]:
         """Late messages with an outcome, by Attempt."""
+        ...
+
+    def effects_by_key(self, pairs: Collection[Pair]) -> dict[Pair, str]:
+        """Effect by (Task, idempotency key)."""
+        ...
+
+    def effects_about(self, triples: Collection[Triple]) -> dict[Triple, list[str]]:
+        """Effects by (Task, kind, subject)."""
+        ...
+
+    def effects_known_as(self, identities: Collection[str]) -> dict[str, list[str]]:
+        """Effects by what their provider knows them by, in one way or the other."""
         ...
 
     def queued(self, limits: Mapping[str, int], now_ms: int) -> dict[str, list[Place]]:

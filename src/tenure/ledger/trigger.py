@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tenure.core.attempt import FINAL_ANSWERS, Attempt, AttemptState
+from tenure.core.effect import Effect, EffectState
 from tenure.core.task import TERMINAL_TASK_STATES, Task
 from tenure.ledger.row import FACETS, TABLES
 
@@ -47,6 +48,10 @@ def _all() -> Iterator[tuple[str, str]]:
         )  # fmt: skip
     yield _ended_task()
     yield from _ended_attempt()
+    yield _trigger(
+        "effects_confirm_once", "UPDATE", TABLES[Effect].name, "an Effect that is confirmed never changes",
+        f"OLD.state = '{EffectState.CONFIRMED}'",
+    )  # fmt: skip
 
 
 def _ended_task() -> tuple[str, str]:

@@ -29,7 +29,7 @@ def upgrade() -> None:
         op.execute("PRAGMA user_version = 1")
 
 
-def _table(name: str, columns: str, **choices: str) -> None:
+def table(name: str, columns: str, **choices: str) -> None:
     """`columns`: names, the key first; `#` after a name is a number, `!` a number that is 0 or 1, `?` may be
     NULL. `choices`: the texts that a column may hold."""
     marked = {text.rstrip("#!?"): text for text in columns.split()}
@@ -51,7 +51,7 @@ def _column(text: str, key: str) -> sa.Column[Any]:
 
 
 def _work() -> None:
-    _table(
+    table(
         "tasks",
         """
         task_id spec spec_digest state fence# lease? attempts# voided_offers# queue_key?
@@ -61,7 +61,7 @@ def _work() -> None:
         state="submitted working input_required completed failed canceled rejected",
         cancel_step="requested signaled acknowledged unacknowledged reconciled terminated",
     )
-    _table(
+    table(
         "attempts",
         """
         attempt_id task_id number# spec spec_digest state harness? model? last_delivery?
@@ -72,7 +72,7 @@ def _work() -> None:
         verdict="completed failed timed_out canceled asked unknown",
         answer="rerun accept retire investigate",
     )
-    _table(
+    table(
         "deliveries",
         """
         delivery_id attempt_id task_id number# recipient node_id claim_id granted_to
@@ -83,7 +83,7 @@ def _work() -> None:
         """,
         state="claimed delivered reported void",
     )
-    _table(
+    table(
         "late",
         """
         late_id delivery_id attempt_id task_id kind claimed_fence# current_fence# incarnation
@@ -94,14 +94,14 @@ def _work() -> None:
 
 
 def _people_and_machines() -> None:
-    _table(
+    table(
         "recipients",
         """
         address node_id name harness model? pools capacity# isolation config_digest slots_used#
         blocks declared! declared_at_ms#
         """,
     )
-    _table(
+    table(
         "nodes",
         """
         node_id name credential_digest incarnation superseded boots contract# compatible!
@@ -109,7 +109,7 @@ def _people_and_machines() -> None:
         started_at_ms#
         """,
     )
-    _table(
+    table(
         "attention",
         """
         item_id kind subject version# open! summary facts opened_at_ms# closed_at_ms#?
@@ -118,14 +118,14 @@ def _people_and_machines() -> None:
         kind="unknown asked late_evidence offers_voided stalled clock_stepped node_quarantined "
         "node_incompatible unknown_delivery",
     )
-    _table(
+    table(
         "credentials",
         """
         credential_id name role token_digest issued_at_ms# issued_by revoked_at_ms#? revoked_by?
         """,
         role="viewer submitter operator node join",
     )
-    _table(
+    table(
         "hub",
         """
         hub_id incarnation starts# version started_at_ms#
@@ -143,7 +143,7 @@ def _record() -> None:
         sa.UniqueConstraint("stream", "version", name="events_of_stream"),
         sqlite_strict=True,
     )
-    _table("commits", "commit_no# first_seq# last_seq# wall_ms# awake_ms# hub hash")
+    table("commits", "commit_no# first_seq# last_seq# wall_ms# awake_ms# hub hash")
     op.create_table(
         "facets",
         *(sa.Column(name, sa.Text(), nullable=False) for name in ("facet", "value", "task_id")),
@@ -154,28 +154,28 @@ def _record() -> None:
 
 
 def _indexes() -> None:
-    _index("tasks_by_key", "tasks", "submitted_by idempotency_key", unique=True)
-    _index("tasks_by_state", "tasks", "state task_id")
-    _index("tasks_queued", "tasks", "queue_key ready_at_ms task_id", where="queue_key IS NOT NULL")
-    _index(
+    index("tasks_by_key", "tasks", "submitted_by idempotency_key", unique=True)
+    index("tasks_by_state", "tasks", "state task_id")
+    index("tasks_queued", "tasks", "queue_key ready_at_ms task_id", where="queue_key IS NOT NULL")
+    index(
         "tasks_waiting",
         "tasks",
         "task_id",
         where="ended_at_ms IS NULL AND (waits_for <> '[]' OR failed_dependencies <> '[]')",
     )
-    _index("deliveries_due", "deliveries", "due_at_ms", where="due_at_ms IS NOT NULL")
-    _index("deliveries_held", "deliveries", "node_id", where="ended_at_ms IS NULL OR slot = 1")
-    _index("deliveries_of_claim", "deliveries", "node_id claim_id")
-    _index("deliveries_of_task", "deliveries", "task_id")
-    _index("nodes_by_credential", "nodes", "credential_digest")
-    _index("nodes_by_name", "nodes", "name")
-    _index("attention_about", "attention", "subject")
-    _index("attention_open", "attention", "opened_at_ms", where="open = 1")
-    _index("late_about", "late", "attempt_id")
-    _index("credentials_by_digest", "credentials", "token_digest")
+    index("deliveries_due", "deliveries", "due_at_ms", where="due_at_ms IS NOT NULL")
+    index("deliveries_held", "deliveries", "node_id", where="ended_at_ms IS NULL OR slot = 1")
+    index("deliveries_of_claim", "deliveries", "node_id claim_id")
+    index("deliveries_of_task", "deliveries", "task_id")
+    index("nodes_by_credential", "nodes", "credential_digest")
+    index("nodes_by_name", "nodes", "name")
+    index("attention_about", "attention", "subject")
+    index("attention_open", "attention", "opened_at_ms", where="open = 1")
+    index("late_about", "late", "attempt_id")
+    index("credentials_by_digest", "credentials", "token_digest")
 
 
-def _index(name: str, table: str, columns: str, *, unique: bool = False, where: str | None = None) -> None:
+def index(name: str, table: str, columns: str, *, unique: bool = False, where: str | None = None) -> None:
     condition = sa.text(where) if where else None
     op.create_index(
         name, table, columns.split(), unique=unique, sqlite_where=condition, postgresql_where=condition
@@ -184,27 +184,27 @@ def _index(name: str, table: str, columns: str, *, unique: bool = False, where: 
 
 def _triggers() -> None:
     for name in (*_RECORD, *_FIXED):
-        _trigger(f"{name}_kept", "DELETE", name, f"no row of {name} is ever deleted")
+        trigger(f"{name}_kept", "DELETE", name, f"no row of {name} is ever deleted")
     for name in _RECORD:
-        _trigger(f"{name}_fixed", "UPDATE", name, f"no row of {name} ever changes")
+        trigger(f"{name}_fixed", "UPDATE", name, f"no row of {name} ever changes")
     for name, columns in _FIXED.items():
         listed = ", ".join(columns.split())
-        _trigger(f"{name}_fixed", f"UPDATE OF {listed}", name, f"this column of {name} never changes")
+        trigger(f"{name}_fixed", f"UPDATE OF {listed}", name, f"this column of {name} never changes")
         key = columns.split()[0]
-        _trigger(
+        trigger(
             f"{name}_once", "INSERT", name, f"this row of {name} is there already",
             f"EXISTS (SELECT 1 FROM {name} WHERE {key} = NEW.{key})",
         )  # fmt: skip
     for name, key in (("commits", "commit_no"), ("events", "seq")):
-        _trigger(
+        trigger(
             f"{name}_appended", "INSERT", name, f"{name} are only ever appended",
             f"NEW.{key} <= (SELECT max({key}) FROM {name})",
         )  # fmt: skip
-    _trigger("tasks_end_once", "UPDATE", "tasks", "a Task that has ended never changes", _TASK_ENDED)
-    _trigger(
+    trigger("tasks_end_once", "UPDATE", "tasks", "a Task that has ended never changes", _TASK_ENDED)
+    trigger(
         "attempts_end_once", "UPDATE", "attempts", "an Attempt that has ended never changes", _attempt_ended()
     )
-    _trigger(
+    trigger(
         "attempts_freeze", "UPDATE OF harness, model", "attempts",
         "harness and model of an Attempt are frozen once they are set",
         "(OLD.harness IS NOT NULL AND NEW.harness IS NOT OLD.harness) OR "
@@ -220,7 +220,7 @@ def _attempt_ended() -> str:
     return f"OLD.state = 'ended' AND ({kept} OR (OLD.answer IN ('accept', 'rerun', 'retire') AND ({answer})))"
 
 
-def _trigger(name: str, when: str, table: str, says: str, if_: str | None = None) -> None:
+def trigger(name: str, when: str, table: str, says: str, if_: str | None = None) -> None:
     condition = f" WHEN {if_}" if if_ else ""
     op.execute(
         f"CREATE TRIGGER {name} BEFORE {when} ON {table}{condition} "

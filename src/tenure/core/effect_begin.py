@@ -1,0 +1,274 @@
+"""Beginning an Effect and issuing its call: the two fenced commits before anything happens outside.
+
+The order of questions in a begin: is this very key recorded (`once`)? May the sender write now (`fenced_writes`)? Is
+there an Effect that means the same, by kind and subject in this Task, or by identity at the provider? Only what is
+none of these is new.
+
+An Effect that proved absent is intended again under its own key. Nobody issues one whose lease is not open or whose
+Task is to be canceled: it becomes absent instead, for it was never called."""
+
+from __future__ import annotations
+
+from msgspec.structs import asdict
+
+from tenure.core import effect_events as ev
+from tenure.core.asking import ask
+from tenure.core.attempt import AttemptState
+from tenure.core.attention import AttentionKind
+from tenure.core.canonical import canonical, digest
+from tenure.core.commands import Proof, Refusal
+from tenure.core.concluding import go_on
+from tenure.core.delivery import Delivery, DeliveryState, is_over
+from tenure.core.draft import Draft
+from tenure.core.effect import Effect, EffectState, short_name
+from tenure.core.effect_commands import BeginEffect, EffectAnswer, IssueEffect
+from tenure.core.effect_key import default_key, key_problem
+from tenure.core.ids import DeliveryId, TaskId
+from tenure.core.late import LateKind
+from tenure.core.limits import OPEN_EFFECTS, REASON_LENGTH
+from tenure.core.proof import hear_late
+from tenure.core.scope import Scope, may
+from tenure.core.task import Task
+
+PROBLEM_OF = {
+    EffectState.AWAITING_APPROVAL: "approval_needed",
+    EffectState.ISSUED: "effect_pending",
+    EffectState.IN_DOUBT: "effect_in_doubt",
+}
+"""Why a caller cannot go on now, by the state of the Effect that stands for what it asked."""
+
+
+def decide_begin_effect(draft: Draft, command: BeginEffect) -> EffectAnswer | Refusal:
+    delivery = draft.find(Delivery, command.delivery_id)
+    if delivery is None:
+        return _stale(command.delivery_id)
+    task = draft.get(Task, delivery.task_id)
+    key = _key(command, task)
+    refusal = _input_refusal(command, task, delivery, key)
+    if refusal is not None:
+        return refusal
+    known = draft.world.effect_by_key(task.task_id, key)
+    if known is not None and known.params_digest != digest(command.params):
+        return _mismatch(known, command)
+    if known is not None and known.state is EffectState.CONFIRMED:
+        return EffectAnswer(known.effect_id, known.state, replayed=True)
+    refusal = authority(draft, delivery, command.fence) or _scope_refusal(draft, command, task, delivery)
+    if refusal is not None:
+        if refusal.code == "stale_fence":
+            _hear_late(draft, delivery, command)
+        return refusal
+    same = known if known is not None and known.state is not EffectState.ABSENT else None
+    same = same or (None if command.again else _same_meaning(draft, command, task))
+    if same is not None:
+        return _stands_for(draft, same, task, delivery, key)
+    if known is not None and known.quarantined:
+        return EffectAnswer(known.effect_id, known.state, replayed=True, problem="quarantined")
+    return _intend(draft, command, task, delivery, known, key)
+
+
+def _key(command: BeginEffect, task: Task) -> str:
+    """A repeat on purpose has a key of its own, the same for the same reason."""
+    key = command.key or default_key(task.task_id, command.params)
+    return f"{key}#again:{digest(command.again)[:12]}" if command.again else key
+
+
+def _input_refusal(command: BeginEffect, task: Task, delivery: Delivery, key: str) -> Refusal | None:
+    if command.again is not None and not 0 < len(command.again.strip()) <= REASON_LENGTH:
+        return Refusal("invalid", f"repeating on purpose needs a reason of 1 to {REASON_LENGTH} characters.")
+    if command.key is None and command.again is None:
+        return None
+    texts = [text for text in asdict(command.params).values() if isinstance(text, str)]
+    stable = [*texts, command.params.subject, command.target, delivery.attempt_id, *task.spec.labels.values()]
+    problem = key_problem(
+        key if command.key else default_key(task.task_id, command.params), task.task_id, stable
+    )
+    return Refusal("unstable_key", f"the key {key!r}: {problem}.", {"key": key}) if problem else None
+
+
+def _mismatch(known: Effect, command: BeginEffect) -> Refusal:
+    asked = digest(command.params)
+    return Refusal(
+        "idempotency_mismatch",
+        f"the key {known.idempotency_key!r} stands for {short_name(known)} with other parameters (recorded "
+        f"{known.params_digest[:12]}, now {asked[:12]}). Another operation needs another key.",
+        {"effect_id": known.effect_id, "recorded_digest": known.params_digest, "asked_digest": asked},
+    )
+
+
+def _stale(delivery_id: DeliveryId) -> Refusal:
+    return Refusal(
+        "stale_fence",
+        "this attempt was replaced or has ended: stop all work now. Nothing was done.",
+        {"delivery_id": delivery_id},
+    )
+
+
+def authority(draft: Draft, delivery: Delivery, fence: int) -> Refusal | None:
+    """Why the holder of this fence may not begin or issue an Effect now."""
+    task = draft.get(Task, delivery.task_id)
+    held = task.lease == delivery.delivery_id and fence == delivery.fence == task.fence
+    if not held or delivery.state is not DeliveryState.DELIVERED:
+        return _stale(delivery.delivery_id)
+    if task.is_cancel_requested:
+        return Refusal(
+            "canceled", "this task is being canceled: stop. Nothing was done.", {"task_id": task.task_id}
+        )
+    attempt = draft.attempt(task.task_id, delivery.number)
+    if attempt.state is AttemptState.SUSPECT or is_over(delivery.term, draft.now):
+        return Refusal(
+            "lease_expired",
+            "the lease ran out and has not been renewed. Nothing was done; wait a little, then repeat this.",
+            {"delivery_id": delivery.delivery_id},
+        )
+    return None
+
+
+def _scope_refusal(draft: Draft, command: BeginEffect, task: Task, delivery: Delivery) -> Refusal | None:
+    scope = draft.attempt(task.task_id, delivery.number).spec.scope
+    params = command.params
+    problem = may(scope, params.kind, command.target, params.branch)
+    if problem is not None:
+        return Refusal(
+            "out_of_scope",
+            f"{problem}. Nothing was done; ask a person for a task whose scope lists it.",
+            {"kind": str(params.kind), "target": command.target, "branch": params.branch},
+        )
+    most = (scope or Scope()).most
+    if task.effects >= most or len(task.open_effects) >= OPEN_EFFECTS:
+        return Refusal(
+            "out_of_scope",
+            f"{task.task_id} has begun {task.effects} Effects ({len(task.open_effects)} of them open); its scope allows {most} "
+            f"and {OPEN_EFFECTS} open at a time.",
+            {"effects": task.effects, "most": most},
+        )
+    return None
+
+
+def _hear_late(draft: Draft, delivery: Delivery, command: BeginEffect) -> None:
+    """Kept once for each operation; the capability was checked, so the sender did hold this Delivery."""
+    incarnation = delivery.acknowledged_by or delivery.granted_to
+    proof = Proof(delivery.delivery_id, command.fence, delivery.token_digest, incarnation)
+    hear_late(draft, proof, delivery, LateKind.EFFECT, digest((command.target, command.params)))
+
+
+def identity_of(target: str, identity: str | None, task_id: TaskId, key: str) -> str:
+    """How the provider knows it, in full. What it knows only by our marker is one Effect for each key."""
+    return f"{target}#{identity}" if identity is not None else f"{target}#key:{task_id}:{key}"
+
+
+def _same_meaning(draft: Draft, command: BeginEffect, task: Task) -> Effect | None:
+    params = command.params
+    found = draft.world.effects_of(task.task_id, params.kind, params.subject)
+    found = [one for one in found if one.target == command.target]
+    for identity in (params.identity, params.twin):
+        if identity is not None:
+            found += draft.world.effects_known_as(f"{command.target}#{identity}")
+    return next((one for one in reversed(found) if one.state is not EffectState.ABSENT), None)
+
+
+def _stands_for(draft: Draft, same: Effect, task: Task, delivery: Delivery, key: str) -> EffectAnswer:
+    """What is there already is the answer: its result, or why it has none yet."""
+    replayed = same.idempotency_key == key
+    mine = same.delivery_id == delivery.delivery_id
+    problem = PROBLEM_OF.get(same.state)
+    if same.state is EffectState.INTENDED and not mine:
+        problem = "effect_pending"
+    if same.quarantined:
+        problem = "quarantined"
+    if problem is None and not replayed:
+        draft.emit(
+            ev.EffectAdopted(
+                task_id=task.task_id,
+                effect_id=same.effect_id,
+                number=delivery.number,
+                owner=same.task_id,
+                idempotency_key=key,
+            )
+        )
+    return EffectAnswer(same.effect_id, same.state, replayed, not replayed, problem)
+
+
+def _intend(
+    draft: Draft, command: BeginEffect, task: Task, delivery: Delivery, known: Effect | None, key: str
+) -> EffectAnswer:
+    params = command.params
+    scope = draft.attempt(task.task_id, delivery.number).spec.scope
+    approval = scope is not None and params.kind in scope.approval
+    before = _same_meaning(draft, command, task) if command.again else None
+    if before is not None and (not before.is_settled or before.quarantined):
+        return EffectAnswer(before.effect_id, before.state, adopted=True, problem="effect_pending")
+    identity = identity_of(command.target, params.identity, task.task_id, key)
+    twin = f"{command.target}#{params.twin}" if params.twin is not None else None
+    if before is not None:  # the provider's own identity is taken by the one before
+        identity, twin = f"{identity}#{digest(key)[:12]}", None
+    effect_id = known.effect_id if known is not None else command.effect_id
+    draft.emit(
+        ev.EffectBegun(
+            task_id=task.task_id,
+            effect_id=effect_id,
+            number=delivery.number,
+            delivery_id=delivery.delivery_id,
+            fence=command.fence,
+            kind=params.kind,
+            target=command.target,
+            idempotency_key=key,
+            subject=params.subject,
+            params=canonical(params).decode(),
+            params_digest=digest(params),
+            identity=identity,
+            twin=twin,
+            finds=command.finds,
+            settling_ms=command.settling_ms,
+            again=command.again,
+            again_of=before.effect_id if before is not None else None,
+            approval=approval,
+        )
+    )
+    effect = draft.get(Effect, effect_id)
+    if approval:
+        ask_approval(draft, effect)
+    return EffectAnswer(effect_id, effect.state, problem=PROBLEM_OF.get(effect.state))
+
+
+def ask_approval(draft: Draft, effect: Effect) -> None:
+    ask(
+        draft,
+        AttentionKind.APPROVAL,
+        f"{effect.task_id}/{effect.effect_id}",
+        f"may {effect.task_id}/{effect.number} do this: {short_name(effect)}?",
+        {"effect_id": effect.effect_id, "kind": str(effect.kind), "target": effect.target, "params_digest": effect.params_digest,
+         "fence": effect.fence},
+    )  # fmt: skip
+
+
+def decide_issue_effect(draft: Draft, command: IssueEffect) -> EffectAnswer | Refusal:
+    effect = draft.find(Effect, command.effect_id)
+    if effect is None:
+        return Refusal("not_found", f"there is no Effect {command.effect_id}.")
+    if effect.state is EffectState.ISSUED and effect.call_id == command.call_id:
+        return EffectAnswer(effect.effect_id, effect.state, replayed=True)
+    if effect.state is not EffectState.INTENDED or effect.quarantined:
+        problem = "quarantined" if effect.quarantined else PROBLEM_OF.get(effect.state)
+        return EffectAnswer(effect.effect_id, effect.state, problem=problem)
+    refusal = authority(draft, draft.get(Delivery, effect.delivery_id), effect.fence)
+    if refusal is not None and refusal.code == "lease_expired":
+        return EffectAnswer(effect.effect_id, effect.state, problem="lease_expired")
+    if refusal is not None:
+        reason = f"never called: {refusal.code}"
+        draft.emit(
+            ev.EffectSettled(
+                task_id=effect.task_id, effect_id=effect.effect_id, state=EffectState.ABSENT, reason=reason
+            )
+        )
+        go_on(draft, effect.task_id)
+        return EffectAnswer(effect.effect_id, EffectState.ABSENT, problem=refusal.code)
+    draft.emit(
+        ev.EffectIssued(
+            task_id=effect.task_id,
+            effect_id=effect.effect_id,
+            call_id=command.call_id,
+            caller=draft.now.hub,
+            within_ms=command.within_ms,
+        )
+    )
+    return EffectAnswer(effect.effect_id, EffectState.ISSUED)

@@ -1,0 +1,220 @@
+"""What became of an Effect: heard from its call, found out at the provider, or said by a person.
+
+Settling is no fenced write. It states a fact about an Effect that began under a valid fence, is guarded by the call's
+own id, and is recorded whatever became of the lease; it changes the Effect, and lets a Task go on that only waited
+for it. The hard case is two words that disagree (a call says it was done, the record says absent): the Effect is put
+in quarantine, and a person decides."""
+
+from __future__ import annotations
+
+from tenure.core import effect_events as ev
+from tenure.core.asking import ask, settle
+from tenure.core.attention import Attention, AttentionKind, item_id
+from tenure.core.commands import Done, Refusal
+from tenure.core.concluding import go_on
+from tenure.core.delivery import is_over
+from tenure.core.draft import Draft
+from tenure.core.effect import Effect, EffectState, short_name
+from tenure.core.effect_commands import (
+    CallEnd,
+    DoubtEffect,
+    EffectAnswer,
+    LookUpEffect,
+    ResolveEffect,
+    SettleEffect,
+)
+from tenure.core.ids import TaskId
+from tenure.core.limits import EFFECT_RESULT_BYTES, REASON_LENGTH
+from tenure.core.task import Task
+
+LEAST_GAP_MS = 1_000
+"""Between the two lookups that make an Effect absent, where the provider says that it settles at once."""
+
+
+def subject_of(effect: Effect) -> str:
+    """What attention items about an Effect are about."""
+    return f"{effect.task_id}/{effect.effect_id}"
+
+
+def decide_settle(draft: Draft, command: SettleEffect) -> EffectAnswer | Refusal:
+    effect = draft.find(Effect, command.effect_id)
+    if effect is None:
+        return Refusal("not_found", f"there is no Effect {command.effect_id}.")
+    if effect.call_id != command.call_id or effect.state not in (EffectState.ISSUED, EffectState.IN_DOUBT):
+        return _settled_before(draft, effect, command)
+    match command.end:
+        case CallEnd.CONFIRMED:
+            _close(draft, effect, EffectState.CONFIRMED, command.result, command.reason)
+        case CallEnd.ABSENT:
+            _close(draft, effect, EffectState.ABSENT, None, command.reason)
+        case CallEnd.LOST:
+            if effect.state is EffectState.ISSUED:
+                _doubt(draft, effect, command.reason or "the answer was lost")
+    return _answer(draft, effect)
+
+
+def _settled_before(draft: Draft, effect: Effect, command: SettleEffect) -> EffectAnswer:
+    if command.end is CallEnd.CONFIRMED and effect.state is not EffectState.CONFIRMED:
+        _quarantine(
+            draft, effect, f"call {command.call_id} says that it was done; the record says {effect.state}"
+        )
+    return _answer(draft, effect, replayed=True)
+
+
+def _answer(draft: Draft, effect: Effect, *, replayed: bool = False) -> EffectAnswer:
+    return EffectAnswer(effect.effect_id, draft.get(Effect, effect.effect_id).state, replayed)
+
+
+def _close(
+    draft: Draft, effect: Effect, state: EffectState, result: str | None, reason: str, by: str | None = None
+) -> None:
+    if result is not None and len(result.encode("utf-8", "surrogatepass")) > EFFECT_RESULT_BYTES:
+        result, reason = None, f"the provider's answer has more than {EFFECT_RESULT_BYTES} bytes; {reason}"
+    draft.emit(
+        ev.EffectSettled(
+            task_id=effect.task_id,
+            effect_id=effect.effect_id,
+            state=state,
+            result=result,
+            reason=reason[:REASON_LENGTH],
+            by=by,
+        )
+    )
+    for kind in (AttentionKind.EFFECT_IN_DOUBT, AttentionKind.EFFECT_QUARANTINED, AttentionKind.APPROVAL):
+        settle(draft, kind, subject_of(effect), f"it is {state}")
+    go_on(draft, effect.task_id)
+
+
+def _doubt(draft: Draft, effect: Effect, reason: str) -> None:
+    draft.emit(
+        ev.EffectDoubted(task_id=effect.task_id, effect_id=effect.effect_id, reason=reason[:REASON_LENGTH])
+    )
+    if not effect.finds:
+        _ask_doubt(draft, effect, f"{reason}; its provider cannot be asked")
+
+
+def _ask_doubt(draft: Draft, effect: Effect, reason: str) -> None:
+    ask(
+        draft,
+        AttentionKind.EFFECT_IN_DOUBT,
+        subject_of(effect),
+        f"nobody can tell whether this happened: {short_name(effect)} ({reason}). Look there, then say so.",
+        {"effect_id": effect.effect_id, "kind": str(effect.kind), "target": effect.target, "reason": reason},
+    )
+
+
+def _quarantine(draft: Draft, effect: Effect, reason: str) -> None:
+    if not effect.quarantined:
+        draft.emit(
+            ev.EffectQuarantined(
+                task_id=effect.task_id, effect_id=effect.effect_id, reason=reason[:REASON_LENGTH]
+            )
+        )
+    ask(
+        draft,
+        AttentionKind.EFFECT_QUARANTINED,
+        subject_of(effect),
+        f"what is known of {short_name(effect)} contradicts itself: {reason}. Nothing is called for it until you say what is so.",
+        {"effect_id": effect.effect_id, "kind": str(effect.kind), "target": effect.target, "reason": reason},
+    )
+
+
+def decide_doubt(draft: Draft, command: DoubtEffect) -> EffectAnswer | Refusal:
+    effect = draft.find(Effect, command.effect_id)
+    if effect is None:
+        return Refusal("not_found", f"there is no Effect {command.effect_id}.")
+    if effect.state is EffectState.ISSUED and effect.call_term is not None:
+        if effect.called_by != draft.now.hub:
+            _doubt(draft, effect, "the hub that called it is gone")
+        elif is_over(effect.call_term, draft.now):
+            _doubt(draft, effect, f"no answer came within {effect.call_term.length_ms / 1000:g} s")
+    return _answer(draft, effect)
+
+
+def end_effects(draft: Draft, task_id: TaskId, *, reported: bool) -> None:
+    """What the end of a lease means for its Effects, in the same commit: those that were never called are absent.
+    One under way is in doubt, unless its holder `reported`: then its live caller may still settle it."""
+    for effect_id in draft.get(Task, task_id).open_effects:
+        effect = draft.get(Effect, effect_id)
+        if effect.state in (EffectState.INTENDED, EffectState.AWAITING_APPROVAL):
+            draft.emit(
+                ev.EffectSettled(
+                    task_id=task_id,
+                    effect_id=effect_id,
+                    state=EffectState.ABSENT,
+                    reason="never called: the lease ended",
+                )
+            )
+            settle(draft, AttentionKind.APPROVAL, subject_of(effect), "the attempt's lease ended")
+        elif effect.state is EffectState.ISSUED and not reported:
+            _doubt(draft, effect, "the lease was revoked while the call was under way")
+
+
+def decide_look_up(draft: Draft, command: LookUpEffect) -> EffectAnswer | Refusal:
+    effect = draft.find(Effect, command.effect_id)
+    if effect is None:
+        return Refusal("not_found", f"there is no Effect {command.effect_id}.")
+    if effect.state is EffectState.INTENDED and command.result is not None and not effect.quarantined:
+        _close(draft, effect, EffectState.CONFIRMED, command.result, "the provider had it before the call")
+    if effect.state is not EffectState.IN_DOUBT or effect.quarantined:
+        return _answer(draft, effect, replayed=True)
+    if command.contradiction is not None:
+        _quarantine(draft, effect, command.contradiction)
+    elif command.unreachable is not None:
+        _ask_doubt(draft, effect, command.unreachable)
+    elif command.result is not None:
+        _close(draft, effect, EffectState.CONFIRMED, command.result, "found at the provider")
+    else:
+        _not_found(draft, effect, command)
+    return _answer(draft, effect)
+
+
+def _not_found(draft: Draft, effect: Effect, command: LookUpEffect) -> None:
+    """It proves something only when it was asked after the call can no longer land and the provider has settled; and
+    then once more."""
+    call, first = effect.call_term, effect.not_found_term
+    if call is not None:
+        settled = type(call)(
+            call.ends_at_ms + effect.settling_ms, call.length_ms + effect.settling_ms, call.hub, call.awake_ms
+        )
+        if not is_over(settled, command.asked):
+            return
+    if first is None:
+        gap = max(effect.settling_ms, LEAST_GAP_MS)
+        draft.emit(ev.EffectLookedUp(task_id=effect.task_id, effect_id=effect.effect_id, again_after_ms=gap))
+    elif is_over(first, command.asked):
+        _close(draft, effect, EffectState.ABSENT, None, "the provider does not have it, asked twice")
+
+
+def decide_resolve(draft: Draft, command: ResolveEffect) -> Done | Refusal:
+    effect = draft.find(Effect, command.effect_id)
+    if effect is None:
+        return Refusal("not_found", f"there is no Effect {command.effect_id}.")
+    state = EffectState.CONFIRMED if command.confirmed else EffectState.ABSENT
+    kind = AttentionKind.EFFECT_QUARANTINED if effect.quarantined else AttentionKind.EFFECT_IN_DOUBT
+    item = draft.find(Attention, item_id(kind, subject_of(effect)))
+    if effect.state is state and not effect.quarantined:
+        return Done(replayed=True)
+    if item is None or not item.open or (effect.state is not EffectState.IN_DOUBT and not effect.quarantined):
+        return Refusal(
+            "not_offered",
+            f"{effect.effect_id} is {effect.state}; no person is asked about it.",
+            {"state": str(effect.state)},
+        )
+    if item.version != command.item_version:
+        return Refusal(
+            "conflict",
+            f"the facts have changed (you read version {command.item_version}, it is {item.version}). Read it again.",
+            {"item_version": item.version},
+        )
+    if not 0 < len(command.because.strip()) <= REASON_LENGTH:
+        return Refusal(
+            "invalid", f"this needs a reason of 1 to {REASON_LENGTH} characters.", {"field": "because"}
+        )
+    if not effect.is_settled:
+        _close(draft, effect, state, command.result, command.because, command.by)
+        return Done()
+    # In quarantine after its end: what was recorded stays, and so does the quarantine; the person's word closes it.
+    word = "it is there" if command.confirmed else "it is not there"
+    settle(draft, kind, subject_of(effect), f"{command.by}: {word}; {command.because}"[:REASON_LENGTH])
+    return Done()

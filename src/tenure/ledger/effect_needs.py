@@ -1,0 +1,78 @@
+"""What the commands about Effects will look at; `needs` says how plans work."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+from tenure.core import effect_commands as ec
+from tenure.core.attempt import Attempt
+from tenure.core.attention import AttentionKind
+from tenure.core.delivery import Delivery
+from tenure.core.effect import Effect
+from tenure.core.effect_key import default_key
+from tenure.core.ids import attempt_id
+from tenure.core.task import Task
+
+if TYPE_CHECKING:
+    from tenure.ledger.loaded_world import LoadedWorld
+    from tenure.ledger.needs import Wants
+
+ABOUT_EFFECT = (AttentionKind.EFFECT_IN_DOUBT, AttentionKind.EFFECT_QUARANTINED, AttentionKind.APPROVAL)
+
+Plan = Generator[None, None, None]
+
+
+def begin_plan(command: ec.BeginEffect, wants: Wants, world: LoadedWorld) -> Plan:
+    wants.key(Delivery, command.delivery_id)
+    wants.key(Effect, command.effect_id)
+    params = command.params
+    identities = [f"{command.target}#{one}" for one in (params.identity, params.twin) if one is not None]
+    for identity in identities:
+        wants.look_up("known_as", identity)
+    yield
+    delivery = world.shelves[Delivery].peek(command.delivery_id)
+    if delivery is None:
+        return
+    wants.key(Task, delivery.task_id)
+    wants.key(Attempt, delivery.attempt_id)
+    key = (delivery.task_id, command.key or default_key(delivery.task_id, params))
+    about = (delivery.task_id, str(params.kind), params.subject)
+    wants.look_up("effect_keys", key)
+    wants.look_up("effects_about", about)
+    yield
+    wants.key(Effect, *world.effect_keys.keys(key), *world.effects_about.keys(about))
+    for identity in identities:
+        wants.key(Effect, *world.known_as.keys(identity))
+
+
+def effect_plan(command: EffectNamed, wants: Wants, world: LoadedWorld) -> Plan:
+    wants.key(Effect, command.effect_id)
+    yield
+    effect = world.shelves[Effect].peek(command.effect_id)
+    if effect is None:
+        return
+    wants.key(Delivery, effect.delivery_id)
+    wants.key(Task, effect.task_id)
+    wants.item(f"{effect.task_id}/{effect.effect_id}", *ABOUT_EFFECT)
+    yield
+    task = world.shelves[Task].peek(effect.task_id)
+    if task is not None:
+        wants.key(Attempt, attempt_id(task.task_id, task.attempts), attempt_id(task.task_id, effect.number))
+        wants.item(attempt_id(task.task_id, task.attempts), AttentionKind.APPROVAL)
+
+
+def approve_plan(command: ec.Approve, wants: Wants, world: LoadedWorld) -> Plan:
+    wants.key(Task, command.task_id)
+    wants.key(Effect, command.effect_id)
+    if command.effect_id is not None:
+        wants.item(f"{command.task_id}/{command.effect_id}", *ABOUT_EFFECT)
+    yield
+    task = world.shelves[Task].peek(command.task_id)
+    if task is not None:
+        name = attempt_id(task.task_id, task.attempts)
+        wants.key(Attempt, name)
+        wants.item(name, AttentionKind.APPROVAL)
+
+
+EffectNamed = ec.IssueEffect | ec.SettleEffect | ec.DoubtEffect | ec.LookUpEffect | ec.ResolveEffect

@@ -60,7 +60,7 @@ async def as_operator(one: Face, client: HubClient) -> None:
     answer = api.ReconcileBody(answer="retire", because="seen", item_version=item.version)
     assert (await client.reconcile(item.subject, answer)).answer == "retire"
     assert await client.attention() == ()
-    assert len(await client.attention(open_only=False)) == 1
+    assert len(await client.every_question(open_only=False)) == 1
     with pytest.raises(er.NotFoundError):
         await client.close_attention("clock_stepped:hub", 1, "read")
     assert (await client.release_node("laptop", "x")).replayed
@@ -122,6 +122,33 @@ async def test_the_facts_of_an_error_arrive_with_it() -> None:
         with pytest.raises(er.IdempotencyMismatchError) as raised:
             await client.submit(api.TaskRequest(objective="else", to="claude"), "k")
         assert raised.value.facts["task_id"] == task.task_id
+
+
+async def test_all_questions_are_read_page_by_page() -> None:
+    async with face() as one, client_in(one) as client:
+        desk = await one.lab.node()
+        for open_only in (True, False):
+            assert await client.every_question(open_only=open_only, limit=1) == ()
+        for _ in range(2):
+            await one.lab.submit()
+        first = await desk.take()
+        await desk.report(first, outcome=Outcome(Verdict.UNKNOWN, tree_gone=True))
+        other = await one.lab.node("desk")
+        second = await other.take()
+        await other.report(second, outcome=Outcome(Verdict.UNKNOWN, tree_gone=True))
+        for open_only in (True, False):
+            found = await client.every_question(open_only=open_only, limit=1)
+            assert sorted(item.subject for item in found) == sorted(
+                f"{grant.task_id}/1" for grant in (first, second)
+            )
+            assert found == await client.attention(open_only=open_only)
+
+
+@pytest.mark.parametrize("after", ["x", "2026-01-01T00:00:00Z", ",x", "2026-01-01T00:00:00Z,"])
+async def test_what_is_no_place_in_the_list_of_questions_is_refused(after: str) -> None:
+    async with face() as one:
+        response = await one.ask("GET", "/v1/attention", params={"after": after})
+        assert (response.status_code, response.json()["code"]) == (400, "invalid")
 
 
 # -- what happened?
@@ -234,6 +261,28 @@ async def test_what_is_no_answer_of_a_hub_is_no_knowledge_either(step: Any) -> N
     async with HubClient("http://hub", transport=Network(step)) as client:
         with pytest.raises(er.OutcomeUnknownError):
             await client.issue_token("ci", "viewer")
+
+
+async def test_an_answer_is_not_read_beyond_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "ANSWER_BYTES", 1_000)
+    read = 0
+
+    async def endless() -> Any:
+        nonlocal read
+        while True:
+            read += 1
+            yield b" " * 100
+
+    async with HubClient("http://hub", transport=Network(httpx.Response(200, content=endless()))) as client:
+        with pytest.raises(er.UnavailableError, match="longer than 1000 bytes"):
+            await client.health()
+    assert read == 11
+
+
+async def test_an_answer_with_more_in_it_than_this_client_knows_is_still_an_answer() -> None:
+    newer = DONE[:-1] + b',"since":"tomorrow"}'
+    async with HubClient("http://hub", transport=Network(httpx.Response(200, content=newer))) as client:
+        assert (await client.cancel("t_1")).step == "terminated"
 
 
 async def test_a_code_that_is_newer_than_the_client_is_still_an_error_of_ours() -> None:

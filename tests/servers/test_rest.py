@@ -11,6 +11,7 @@ import pytest
 
 from tenure import errors as er
 from tenure.core.access import Role
+from tenure.runtime.settings_schema import BODY_BYTES
 from tenure.servers.rest.app import ROUTES
 from tests.servers.face import Face, face
 
@@ -114,6 +115,23 @@ async def test_a_hub_that_cannot_work_is_alive_and_not_ready() -> None:
         assert response.headers["retry-after"] == "1"
 
 
+async def test_a_hub_whose_disk_is_full_says_so_until_it_can_write_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with face() as one:
+
+        def full(*_: object) -> None:
+            raise er.StorageFullError("there is no room for the record; nothing was committed.")
+
+        with monkeypatch.context() as disk:
+            disk.setattr(one.lab.engine, "run", full)
+            disk.setattr(one.lab.engine, "probe", full)
+            assert problem(await one.submit(), "storage_full", 507)["retryable"]
+            assert problem(await one.ask("GET", "/readyz", None), "storage_full", 507)["retryable"]
+        assert (await one.ask("GET", "/readyz", None)).status_code == 200
+        assert (await one.submit()).status_code == 201
+
+
 # -- who may
 
 
@@ -140,6 +158,11 @@ ROLE_OF = {
     ("POST", "/v1/tokens"): Role.OPERATOR,
     ("POST", "/v1/tokens/c_x/revoke"): Role.OPERATOR,
     ("GET", "/v1/audit/export"): Role.OPERATOR,
+    ("GET", "/v1/tasks/t_x/effects"): Role.VIEWER,
+    ("GET", "/v1/effects/t_x"): Role.VIEWER,
+    ("POST", "/v1/approvals/t_x/approve"): Role.OPERATOR,
+    ("POST", "/v1/approvals/t_x/reject"): Role.OPERATOR,
+    ("POST", "/v1/effects/t_x/resolve"): Role.OPERATOR,
 }
 BELOW = {
     Role.VIEWER: [Role.JOIN],
@@ -167,7 +190,7 @@ def test_the_table_of_roles_has_every_endpoint_that_needs_one() -> None:
     for handler in ROUTES:
         for path in handler.paths:
             if (
-                not path.startswith(("/v1/node/", "/healthz", "/readyz", "/v1/openapi"))
+                not path.startswith(("/v1/node/", "/v1/agent/", "/healthz", "/readyz", "/v1/openapi"))
                 and "number:int}/close" not in path
             ):
                 method = next(iter(handler.http_methods))
@@ -219,9 +242,10 @@ async def test_no_body_is_read_for_whoever_has_no_token() -> None:
         (b'{"objective":"x","to":"y","timeout_s":1e400}', "invalid", 400, ""),
         (b'{"objective":"x","to":"y"} {}', "invalid", 400, "trailing"),
         (b"[" * 100 + b"]" * 100, "too_deep", 400, "at most 64"),
+        (b'{"objective":"a","to":"x","objective":"b"}', "invalid", 400, "'objective' twice"),
         (b'{"objective":' + b"[" * 5000, "too_deep", 400, "at most 64"),
         (b'{"objective":"' + b"x" * 65_537 + b'","to":"y"}', "too_large", 413, "65537 bytes"),
-        (b" " * 9_000_000, "too_large", 413, "larger than this hub reads"),
+        (b" " * (BODY_BYTES + 1), "too_large", 413, "larger than this hub reads"),
         (b"", "invalid", 400, "a body is needed"),
         (b'{"objective":"x","to":"y","after":["t_nobody"]}', "dependency", 422, "does not exist"),
         (b'{"objective":"x","to":"y","after":["key:k"]}', "dependency", 422, "waits for itself"),

@@ -6,8 +6,9 @@ before it calls. From `issued` on nobody repeats the call: what became of it is 
 (guarded by its call id) or found out at the provider.
 
 `absent` means that nothing happened, so the same Effect may be intended again, under a later fence; `confirmed` is
-final. An Effect is *unsettled* while it is intended, issued or in doubt: meanwhile its Task has no further Attempt
-and does not end. `quarantined` says that what is known of it contradicts itself: a person decides.
+final. An Effect is *unsettled* while it is neither: meanwhile its Task has no further Attempt and does not end.
+`quarantined` says that what is known of it contradicts itself: nobody calls for it, under whatever key, until a
+person has said what is so.
 
 "Not found" counts as absent only if it was asked later than the call's deadline plus the provider's settling time,
 and then once more, after `not_found_term`. Both are terms, so neither a stepped clock nor a restart cuts them short."""
@@ -33,16 +34,23 @@ class EffectState(StrEnum):
 
 
 EFFECT_TRANSITIONS: dict[EffectState, frozenset[EffectState]] = {
-    EffectState.AWAITING_APPROVAL: frozenset({EffectState.INTENDED, EffectState.ABSENT}),
+    EffectState.AWAITING_APPROVAL: frozenset(
+        {EffectState.INTENDED, EffectState.ABSENT, EffectState.CONFIRMED}
+    ),
     EffectState.INTENDED: frozenset({EffectState.ISSUED, EffectState.ABSENT, EffectState.CONFIRMED}),
     EffectState.ISSUED: frozenset({EffectState.CONFIRMED, EffectState.ABSENT, EffectState.IN_DOUBT}),
     EffectState.IN_DOUBT: frozenset({EffectState.CONFIRMED, EffectState.ABSENT}),
-    EffectState.ABSENT: frozenset({EffectState.AWAITING_APPROVAL, EffectState.INTENDED}),
+    EffectState.ABSENT: frozenset(
+        {EffectState.AWAITING_APPROVAL, EffectState.INTENDED, EffectState.CONFIRMED}
+    ),
     EffectState.CONFIRMED: frozenset(),
 }
-"""`intended → confirmed`: the provider was asked before the call and already has it."""
+"""`intended → confirmed`: the provider was asked before the call and already has it. `absent → confirmed` and
+`awaiting_approval → confirmed`: a person's word on one in quarantine, and nothing else."""
 
-UNSETTLED = frozenset({EffectState.INTENDED, EffectState.ISSUED, EffectState.IN_DOUBT})
+UNSETTLED = frozenset(
+    {EffectState.AWAITING_APPROVAL, EffectState.INTENDED, EffectState.ISSUED, EffectState.IN_DOUBT}
+)
 
 
 class Effect(Struct, frozen=True):

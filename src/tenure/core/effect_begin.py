@@ -12,6 +12,7 @@ from __future__ import annotations
 from msgspec.structs import asdict
 
 from tenure.core import effect_events as ev
+from tenure.core.approval import REJECTED
 from tenure.core.asking import ask
 from tenure.core.attempt import AttemptState
 from tenure.core.attention import AttentionKind
@@ -22,7 +23,7 @@ from tenure.core.delivery import Delivery, DeliveryState, is_over
 from tenure.core.draft import Draft
 from tenure.core.effect import Effect, EffectState, short_name
 from tenure.core.effect_commands import BeginEffect, EffectAnswer, IssueEffect
-from tenure.core.effect_key import default_key, key_problem
+from tenure.core.effect_key import key_problem, operation_digest, recorded_key
 from tenure.core.ids import DeliveryId, TaskId
 from tenure.core.late import LateKind
 from tenure.core.limits import OPEN_EFFECTS, REASON_LENGTH
@@ -43,12 +44,12 @@ def decide_begin_effect(draft: Draft, command: BeginEffect) -> EffectAnswer | Re
     if delivery is None:
         return _stale(command.delivery_id)
     task = draft.get(Task, delivery.task_id)
-    key = _key(command, task)
-    refusal = _input_refusal(command, task, delivery, key)
+    key = recorded_key(command.key, command.again, task.task_id, command.params)
+    refusal = _input_refusal(command, task, delivery)
     if refusal is not None:
         return refusal
     known = draft.world.effect_by_key(task.task_id, key)
-    if known is not None and known.params_digest != digest(command.params):
+    if known is not None and known.params_digest != operation_digest(command.target, command.params):
         return _mismatch(known, command)
     if known is not None and known.state is EffectState.CONFIRMED:
         return EffectAnswer(known.effect_id, known.state, replayed=True)
@@ -57,39 +58,50 @@ def decide_begin_effect(draft: Draft, command: BeginEffect) -> EffectAnswer | Re
         if refusal.code == "stale_fence":
             _hear_late(draft, delivery, command)
         return refusal
-    same = known if known is not None and known.state is not EffectState.ABSENT else None
-    same = same or (None if command.again else _same_meaning(draft, command, task))
+    if known is not None and _stands(known):
+        return _stands_for(draft, known, task, delivery, key)
+    if known is not None and known.number == delivery.number and (known.reason or "").startswith(REJECTED):
+        return EffectAnswer(known.effect_id, known.state, replayed=True, problem="forbidden")
+    return _begin_new(draft, command, task, delivery, known)
+
+
+def _begin_new(
+    draft: Draft, command: BeginEffect, task: Task, delivery: Delivery, known: Effect | None
+) -> EffectAnswer | Refusal:
+    """Nothing stands under this key: adopt what means the same, or intend it."""
+    refusal = _bound_refusal(draft, task, delivery)
+    if refusal is not None:
+        return refusal
+    key = recorded_key(command.key, command.again, task.task_id, command.params)
+    same = None if command.again else _same_meaning(draft, command, task)
     if same is not None:
         return _stands_for(draft, same, task, delivery, key)
-    if known is not None and known.quarantined:
-        return EffectAnswer(known.effect_id, known.state, replayed=True, problem="quarantined")
     return _intend(draft, command, task, delivery, known, key)
 
 
-def _key(command: BeginEffect, task: Task) -> str:
-    """A repeat on purpose has a key of its own, the same for the same reason."""
-    key = command.key or default_key(task.task_id, command.params)
-    return f"{key}#again:{digest(command.again)[:12]}" if command.again else key
+def _stands(effect: Effect) -> bool:
+    """Is it the answer to whoever means the same? One that proved absent is not, unless that is contradicted."""
+    return effect.state is not EffectState.ABSENT or effect.quarantined
 
 
-def _input_refusal(command: BeginEffect, task: Task, delivery: Delivery, key: str) -> Refusal | None:
+def _input_refusal(command: BeginEffect, task: Task, delivery: Delivery) -> Refusal | None:
     if command.again is not None and not 0 < len(command.again.strip()) <= REASON_LENGTH:
         return Refusal("invalid", f"repeating on purpose needs a reason of 1 to {REASON_LENGTH} characters.")
-    if command.key is None and command.again is None:
+    if command.key is None:
         return None
     texts = [text for text in asdict(command.params).values() if isinstance(text, str)]
     stable = [*texts, command.params.subject, command.target, delivery.attempt_id, *task.spec.labels.values()]
-    problem = key_problem(
-        key if command.key else default_key(task.task_id, command.params), task.task_id, stable
-    )
-    return Refusal("unstable_key", f"the key {key!r}: {problem}.", {"key": key}) if problem else None
+    problem = key_problem(command.key, task.task_id, stable)
+    if problem is None:
+        return None
+    return Refusal("unstable_key", f"the key {command.key!r}: {problem}.", {"key": command.key})
 
 
 def _mismatch(known: Effect, command: BeginEffect) -> Refusal:
-    asked = digest(command.params)
+    asked = operation_digest(command.target, command.params)
     return Refusal(
         "idempotency_mismatch",
-        f"the key {known.idempotency_key!r} stands for {short_name(known)} with other parameters (recorded "
+        f"the key {known.idempotency_key!r} stands for {short_name(known)} with other parameters or target (recorded "
         f"{known.params_digest[:12]}, now {asked[:12]}). Another operation needs another key.",
         {"effect_id": known.effect_id, "recorded_digest": known.params_digest, "asked_digest": asked},
     )
@@ -133,7 +145,12 @@ def _scope_refusal(draft: Draft, command: BeginEffect, task: Task, delivery: Del
             f"{problem}. Nothing was done; ask a person for a task whose scope lists it.",
             {"kind": str(params.kind), "target": command.target, "branch": params.branch},
         )
-    most = (scope or Scope()).most
+    return None
+
+
+def _bound_refusal(draft: Draft, task: Task, delivery: Delivery) -> Refusal | None:
+    """Asked only before something is recorded: what is recorded already is answered beyond every bound."""
+    most = (draft.attempt(task.task_id, delivery.number).spec.scope or Scope()).most
     if task.effects >= most or len(task.open_effects) >= OPEN_EFFECTS:
         return Refusal(
             "out_of_scope",
@@ -163,7 +180,8 @@ def _same_meaning(draft: Draft, command: BeginEffect, task: Task) -> Effect | No
     for identity in (params.identity, params.twin):
         if identity is not None:
             found += draft.world.effects_known_as(f"{command.target}#{identity}")
-    return next((one for one in reversed(found) if one.state is not EffectState.ABSENT), None)
+    standing = [one for one in found if _stands(one)]
+    return next((one for one in standing if one.quarantined), standing[-1] if standing else None)
 
 
 def _stands_for(draft: Draft, same: Effect, task: Task, delivery: Delivery, key: str) -> EffectAnswer:
@@ -214,7 +232,7 @@ def _intend(
             idempotency_key=key,
             subject=params.subject,
             params=canonical(params).decode(),
-            params_digest=digest(params),
+            params_digest=operation_digest(command.target, params),
             identity=identity,
             twin=twin,
             finds=command.finds,

@@ -25,6 +25,10 @@ def effect_begun(space: Space, event: ev.EffectBegun, now: Now) -> None:
         space.put(_first_row(event, state, now))
     elif before.idempotency_key != event.idempotency_key or before.quarantined:
         raise InvariantError(f"Effect {event.effect_id} is another one, or in quarantine")
+    elif before.state is not EffectState.ABSENT:
+        raise InvariantError(
+            f"Effect {event.effect_id} is {before.state}; only an absent one is intended again"
+        )
     else:
         space.put(
             to_effect(
@@ -86,7 +90,10 @@ def effect_adopted(space: Space, event: ev.EffectAdopted, _now: Now) -> None:
 
 
 def effect_approved(space: Space, event: ev.EffectApproved, _now: Now) -> None:
-    space.put(to_effect(get(space, Effect, event.effect_id), EffectState.INTENDED))
+    effect = get(space, Effect, event.effect_id)
+    if effect.state is not EffectState.AWAITING_APPROVAL:
+        raise InvariantError(f"Effect {event.effect_id} is {effect.state}; it waits for nobody's word")
+    space.put(to_effect(effect, EffectState.INTENDED))
 
 
 def effect_issued(space: Space, event: ev.EffectIssued, now: Now) -> None:
@@ -109,7 +116,8 @@ def effect_issued(space: Space, event: ev.EffectIssued, now: Now) -> None:
 
 def effect_doubted(space: Space, event: ev.EffectDoubted, now: Now) -> None:
     effect = get(space, Effect, event.effect_id)
-    due = max(now.wall_ms, _conclusive_from(effect.call_term, effect.settling_ms)) if effect.finds else None
+    asks = effect.finds and not effect.quarantined
+    due = max(now.wall_ms, _conclusive_from(effect.call_term, effect.settling_ms)) if asks else None
     space.put(to_effect(effect, EffectState.IN_DOUBT, due_at_ms=due, reason=event.reason))
 
 
@@ -127,20 +135,38 @@ def effect_looked_up(space: Space, event: ev.EffectLookedUp, now: Now) -> None:
 
 def effect_settled(space: Space, event: ev.EffectSettled, now: Now) -> None:
     effect = get(space, Effect, event.effect_id)
-    space.put(
-        to_effect(
-            effect,
-            event.state,
-            result=event.result,
-            reason=event.reason or None,
-            due_at_ms=None,
-            quarantined=False,
-            settled_at_ms=now.wall_ms,
-        )
-    )
+    space.put(_settled(effect, event, now))
     task = get(space, Task, event.task_id)
-    left = tuple(one for one in task.open_effects if one != event.effect_id)
-    space.put(replace(task, open_effects=left))
+    if event.effect_id in task.open_effects:
+        left = tuple(one for one in task.open_effects if one != event.effect_id)
+        space.put(replace(task, open_effects=left))
+
+
+def _settled(effect: Effect, event: ev.EffectSettled, now: Now) -> Effect:
+    """Only a person's word, or that it is confirmed, ends a quarantine: one that is merely absent could be called
+    once more.
+
+    Raises:
+        InvariantError: a machine's word cannot confirm one that is absent or was never allowed.
+    """
+    is_word = event.by is not None and effect.quarantined
+    if event.state is EffectState.CONFIRMED and effect.state in _BY_WORD and not is_word:
+        raise InvariantError(
+            f"Effect {event.effect_id} is {effect.state}: only a person can say that it is there"
+        )
+    settled = replace(
+        effect,
+        result=event.result,
+        reason=event.reason or None,
+        due_at_ms=None,
+        quarantined=effect.quarantined and event.state is EffectState.ABSENT and not is_word,
+        settled_at_ms=now.wall_ms,
+    )
+    return settled if is_word and event.state is effect.state else to_effect(settled, event.state)
+
+
+_BY_WORD = frozenset({EffectState.ABSENT, EffectState.AWAITING_APPROVAL})
+"""From here a machine's word confirms nothing: it was never called, or everybody was told that it is not there."""
 
 
 def effect_quarantined(space: Space, event: ev.EffectQuarantined, _now: Now) -> None:

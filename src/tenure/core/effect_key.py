@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from tenure.core.canonical import digest
 from tenure.core.effect_kind import Params
 from tenure.core.ids import TaskId
 from tenure.core.limits import KEY_LENGTH
@@ -21,11 +22,24 @@ _UNSTABLE = (
     ("a time in milliseconds since 1970", re.compile(r"(?<!\d)[12]\d{12}(?!\d)")),
     ("a time in nanoseconds since 1970", re.compile(r"(?<!\d)[12]\d{15}(\d{3})?(?!\d)")),
 )
+_SHA = re.compile(r"(?<![0-9a-f])([0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-f])", re.IGNORECASE)
 
 
 def default_key(task_id: TaskId, params: Params) -> str:
-    """`kind:task:subject`."""
-    return f"{params.kind}:{task_id}:{params.subject}"[:KEY_LENGTH]
+    """`kind:task:subject`; a subject that is too long is there by its digest."""
+    key = f"{params.kind}:{task_id}:{params.subject}"
+    return key if len(key) <= KEY_LENGTH else f"{params.kind}:{task_id}:{digest(params.subject)}"
+
+
+def recorded_key(asked: str | None, again: str | None, task_id: TaskId, params: Params) -> str:
+    """The key that stands in the record. A repeat on purpose has one of its own, the same for the same reason."""
+    key = asked or default_key(task_id, params)
+    return f"{key}#again:{digest(again)[:12]}" if again else key
+
+
+def operation_digest(target: str, params: Params) -> str:
+    """What must be the same under the same key: kind, target and parameters."""
+    return digest((params.kind, target, params))
 
 
 def key_problem(key: str, task_id: TaskId, stable: Iterable[str]) -> str | None:
@@ -33,15 +47,13 @@ def key_problem(key: str, task_id: TaskId, stable: Iterable[str]) -> str | None:
     which a time or an id is none of the caller's making."""
     if not 0 < len(key) <= KEY_LENGTH or not key.isprintable():
         return f"a key has 1 to {KEY_LENGTH} printable characters"
-    rest = key
-    for text in sorted({task_id, *stable}, key=len, reverse=True):
-        if len(text) >= 6:
-            rest = rest.replace(text, "")
+    known = "\n".join((task_id, *stable)).lower()
+    rest = _SHA.sub("", key)  # a digest has long runs of digits, too
     for what, pattern in _UNSTABLE:
-        found = pattern.search(rest)
-        if found is not None:
+        strange = next((one[0] for one in pattern.finditer(rest) if one[0].lower() not in known), None)
+        if strange is not None:
             return (
-                f"it has {what} in it ({found[0]!r}), which comes from neither the Task nor the parameters: such a key names "
+                f"it has {what} in it ({strange!r}), which comes from neither the Task nor the parameters: such a key names "
                 "a new operation at each try. Use what the operation is about: kind, target, head SHA"
             )
     return None

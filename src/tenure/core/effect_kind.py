@@ -16,7 +16,7 @@ from tenure.core.canonical import canonical, digest, text_digest
 from tenure.core.limits import EFFECT_PARAMS_BYTES, EFFECT_TEXT_BYTES, REASON_LENGTH
 from tenure.core.scope import EffectKind
 
-SHA = r"^[0-9a-f]{40}([0-9a-f]{24})?$"
+_SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 NO_SHA = "0" * 40
 _BRANCH_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
@@ -71,7 +71,7 @@ class Commit(Params, frozen=True, kw_only=True):
             (
                 f"{one!r} is no object id"
                 for one in (self.sha, self.tree, self.parent)
-                if not re.match(SHA, one)
+                if not _SHA.fullmatch(one)
             ),
             None,
         )
@@ -98,7 +98,7 @@ class Push(Params, frozen=True, kw_only=True):
         return self.ref
 
     def problem(self) -> str | None:
-        if not re.match(SHA, self.old) or not re.match(SHA, self.new):
+        if not _SHA.fullmatch(self.old) or not _SHA.fullmatch(self.new):
             return "`old` and `new` are full object ids in lower-case hexadecimal"
         if set(self.new) == {"0"}:
             return "a push never deletes a branch"
@@ -140,7 +140,7 @@ class PullRequest(Params, frozen=True, kw_only=True):
         if self.head == self.base:
             return f"head and base are the same branch, {self.head!r}"
         for sha in (self.head_sha, self.tree):
-            if sha is not None and not re.match(SHA, sha):
+            if sha is not None and not _SHA.fullmatch(sha):
                 return f"{sha!r} is no object id"
         return branch_problem(self.head) or branch_problem(self.base)
 
@@ -169,7 +169,8 @@ class Label(Params, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        return f"{self.number}:{','.join(sorted(self.labels))}"[:120]
+        text = f"{self.number}:{','.join(sorted(self.labels))}"
+        return text if len(text) <= 100 else f"{self.number}:{digest(sorted(self.labels))[:16]}"
 
     @property
     def identity(self) -> str:
@@ -200,7 +201,7 @@ class Status(Params, frozen=True, kw_only=True):
         return f"status:{self.sha}:{self.context}:{self.state}"
 
     def problem(self) -> str | None:
-        if not re.match(SHA, self.sha):
+        if not _SHA.fullmatch(self.sha):
             return f"{self.sha!r} is no object id"
         if self.state not in ("pending", "success", "failure", "error"):
             return f"state is pending, success, failure or error, not {self.state!r}"
@@ -224,7 +225,7 @@ class Merge(Params, frozen=True, kw_only=True):
         return f"merge:{self.number}:{self.head_sha}"
 
     def problem(self) -> str | None:
-        if not re.match(SHA, self.head_sha):
+        if not _SHA.fullmatch(self.head_sha):
             return f"{self.head_sha!r} is no object id"
         if self.method not in ("merge", "squash", "rebase"):
             return f"method is merge, squash or rebase, not {self.method!r}"
@@ -247,13 +248,19 @@ class Http(Params, frozen=True, kw_only=True):
     def problem(self) -> str | None:
         if self.method not in ("POST", "PUT", "PATCH"):
             return f"method is POST, PUT or PATCH, not {self.method!r}"
-        if any(ord(one) < 33 or ord(one) == 127 for one in self.path + self.content_type.replace(" ", "")):
-            return "path and content type have no spaces or control characters"
-        if self.path and (
-            not self.path.startswith("/") or ".." in self.path.split("/") or "://" in self.path
-        ):
-            return "a path begins with `/` and has no `..`"
+        if not all(32 < ord(one) < 127 for one in self.path + self.content_type.replace(" ", "")):
+            return "path and content type have neither spaces, control characters nor any beyond ASCII"
+        return _path_problem(self.path)
+
+
+def _path_problem(path: str) -> str | None:
+    """A path is put behind a configured address; none may lead to another host or out of what was configured."""
+    if not path:
         return None
+    leads_away = path.startswith("//") or any(one in path for one in ("://", "\\"))
+    if not path.startswith("/") or leads_away or ".." in path.split("/"):
+        return "a path begins with one `/` and has no `..`"
+    return None
 
 
 PARAMS: dict[EffectKind, type[Params]] = {
@@ -269,7 +276,10 @@ def parse(kind: EffectKind, given: dict[str, Any]) -> Params | str:
         params = msgspec.convert(given, PARAMS[kind])
     except msgspec.ValidationError as error:
         return str(error)
-    size = len(canonical(params))
+    try:
+        size = len(canonical(params))
+    except UnicodeEncodeError:
+        return "a text has half of a surrogate pair in it, which is no character"
     if size > EFFECT_PARAMS_BYTES:
         return f"{size} bytes of parameters are more than {EFFECT_PARAMS_BYTES}"
     for name in ("title", "message", "description", "context", "ref", "head", "base"):

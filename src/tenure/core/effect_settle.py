@@ -58,6 +58,11 @@ def _settled_before(draft: Draft, effect: Effect, command: SettleEffect) -> Effe
         _quarantine(
             draft, effect, f"call {command.call_id} says that it was done; the record says {effect.state}"
         )
+    elif command.end is CallEnd.CONFIRMED and effect.call_id not in (None, command.call_id):
+        # What is confirmed never changes, so only the question can say so.
+        _ask_quarantine(
+            draft, effect, f"calls {command.call_id} and {effect.call_id} both say that they did it"
+        )
     return _answer(draft, effect, replayed=True)
 
 
@@ -80,7 +85,8 @@ def _close(
             by=by,
         )
     )
-    for kind in (AttentionKind.EFFECT_IN_DOUBT, AttentionKind.EFFECT_QUARANTINED, AttentionKind.APPROVAL):
+    # A quarantine is closed by a person's word only: what the machines say is what contradicts itself.
+    for kind in (AttentionKind.EFFECT_IN_DOUBT, AttentionKind.APPROVAL):
         settle(draft, kind, subject_of(effect), f"it is {state}")
     go_on(draft, effect.task_id)
 
@@ -110,6 +116,10 @@ def _quarantine(draft: Draft, effect: Effect, reason: str) -> None:
                 task_id=effect.task_id, effect_id=effect.effect_id, reason=reason[:REASON_LENGTH]
             )
         )
+    _ask_quarantine(draft, effect, reason)
+
+
+def _ask_quarantine(draft: Draft, effect: Effect, reason: str) -> None:
     ask(
         draft,
         AttentionKind.EFFECT_QUARANTINED,
@@ -191,16 +201,32 @@ def decide_resolve(draft: Draft, command: ResolveEffect) -> Done | Refusal:
     if effect is None:
         return Refusal("not_found", f"there is no Effect {command.effect_id}.")
     state = EffectState.CONFIRMED if command.confirmed else EffectState.ABSENT
-    kind = AttentionKind.EFFECT_QUARANTINED if effect.quarantined else AttentionKind.EFFECT_IN_DOUBT
-    item = draft.find(Attention, item_id(kind, subject_of(effect)))
-    if effect.state is state and not effect.quarantined:
-        return Done(replayed=True)
-    if item is None or not item.open or (effect.state is not EffectState.IN_DOUBT and not effect.quarantined):
+    word = f"{command.by}: {'it is there' if command.confirmed else 'it is not there'}; {command.because}"
+    word = word[:REASON_LENGTH]
+    kinds = (AttentionKind.EFFECT_QUARANTINED, AttentionKind.EFFECT_IN_DOUBT)
+    found = (draft.find(Attention, item_id(kind, subject_of(effect))) for kind in kinds)
+    items = [one for one in found if one is not None]
+    item = next((one for one in items if one.open), None)
+    if item is None:
+        if word in [one.closed_because for one in items] or (
+            effect.state is state and not effect.quarantined
+        ):
+            return Done(replayed=True)
         return Refusal(
             "not_offered",
             f"{effect.effect_id} is {effect.state}; no person is asked about it.",
             {"state": str(effect.state)},
         )
+    refusal = _word_refusal(command, item)
+    if refusal is not None:
+        return refusal
+    settle(draft, item.kind, subject_of(effect), word)
+    if effect.state is not EffectState.CONFIRMED:  # what is confirmed stays; the word stands at the question
+        _close(draft, effect, state, command.result, command.because, command.by)
+    return Done()
+
+
+def _word_refusal(command: ResolveEffect, item: Attention) -> Refusal | None:
     if item.version != command.item_version:
         return Refusal(
             "conflict",
@@ -211,10 +237,4 @@ def decide_resolve(draft: Draft, command: ResolveEffect) -> Done | Refusal:
         return Refusal(
             "invalid", f"this needs a reason of 1 to {REASON_LENGTH} characters.", {"field": "because"}
         )
-    if not effect.is_settled:
-        _close(draft, effect, state, command.result, command.because, command.by)
-        return Done()
-    # In quarantine after its end: what was recorded stays, and so does the quarantine; the person's word closes it.
-    word = "it is there" if command.confirmed else "it is not there"
-    settle(draft, kind, subject_of(effect), f"{command.by}: {word}; {command.because}"[:REASON_LENGTH])
-    return Done()
+    return None

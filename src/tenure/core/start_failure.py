@@ -17,31 +17,21 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from tenure import errors as er
 from tenure.core.failure import FailureClass
 
 RULE = "before-start"
 
 _C = FailureClass
-_BY_CODE = {
-    # Nothing happened there, and it may go better elsewhere or later.
-    "unavailable": _C.CAPACITY,
-    "overloaded": _C.CAPACITY,
-    "storage_full": _C.CAPACITY,
-    "storage_failed": _C.CAPACITY,
-    "git_timeout": _C.CAPACITY,
-    "data_folder_busy": _C.CAPACITY,
-    "workspace_busy": _C.CAPACITY,
-    # What was asked for is wrong: a repository or a base that is not there, too, until somebody changes it.
-    "invalid": _C.CONFIGURATION,
-    "too_large": _C.CONFIGURATION,
-    "too_deep": _C.CONFIGURATION,
-    "configuration": _C.CONFIGURATION,
-    "repository_not_found": _C.CONFIGURATION,
-    "base_not_found": _C.CONFIGURATION,
-    "dependency": _C.CONFIGURATION,
-    "idempotency_mismatch": _C.CONFIGURATION,
-    "insecure_bind": _C.CONFIGURATION,
-}
+_BY_FAMILY: tuple[tuple[type[er.TenureError], FailureClass], ...] = (
+    (er.UnavailableError, _C.CAPACITY),  # nothing happened there, and it may go better elsewhere or later
+    (er.WorkspaceBusyError, _C.CAPACITY),
+    (
+        er.InvalidError,
+        _C.CONFIGURATION,
+    ),  # also a repository or a base that is not there, until somebody changes it
+)
+"""By the family of the code's error; the first row that fits."""
 _BY_REASON = {"unreachable": _C.CAPACITY, "denied": _C.AUTHORIZATION, "not_allowed": _C.AUTHORIZATION}
 """Why a repository was not found, where that says more than the code."""
 _SHORTAGES = frozenset({"ENOSPC", "EDQUOT", "EAGAIN", "ENOMEM", "EMFILE", "ENFILE"})
@@ -77,7 +67,9 @@ def unstarted_end(*, is_stale: bool, is_cancel_asked: bool, has_failed: bool) ->
 
 def failure_by_error(code: str, message: str, reason: str = "") -> StartFailure:
     """The failure that an error before the start is. `reason`: why a repository was not found."""
-    found = _BY_REASON.get(reason, _BY_CODE.get(code, _C.CONTRADICTION))
+    kind = er.all_errors().get(code, er.TenureError)
+    by_code = next((cls for family, cls in _BY_FAMILY if issubclass(kind, family)), _C.CONTRADICTION)
+    found = _BY_REASON.get(reason, by_code)
     return StartFailure(failure_class=found, rule=f"{RULE}/{code}", message=message)
 
 

@@ -51,7 +51,7 @@ class Access:
         Raises:
             UnauthenticatedError: it is missing, malformed, unknown or revoked.
         """
-        token = _token(header)
+        token = bearer(header)
         digest = text_digest(token)
         known = self._known.get(digest)
         if known is not None:
@@ -124,7 +124,12 @@ def superseded(live: IncarnationId) -> SupersededError:
     )
 
 
-def _token(header: str | None) -> str:
+def bearer(header: str | None) -> str:
+    """The token of an `Authorization` header.
+
+    Raises:
+        UnauthenticatedError: it is missing or malformed.
+    """
     if not header:
         raise UnauthenticatedError("a token is needed: send `Authorization: Bearer …`.")
     if header[: len(SCHEME)].lower() != SCHEME or len(header) > TOKEN_LENGTH:

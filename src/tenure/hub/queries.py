@@ -21,13 +21,12 @@ from tenure.core.why import Reason, WhyFacts, why
 from tenure.errors import InvalidError, NotFoundError
 from tenure.hub import views
 from tenure.hub.service import Hub
-from tenure.ledger.port import PAGE, TaskFilter, TaskHistory
+from tenure.ledger.port import PAGE, Opened, TaskFilter, TaskHistory
 from tenure.wire import api
-from tenure.wire.codec import instant
+from tenure.wire.codec import instant, parse_instant
 from tenure.wire.legs import CONTRACT_VERSION
 
 FLEET_MS = 1_000
-HUB_STREAM = "hub"
 
 
 class Fleet(Struct, frozen=True):
@@ -211,9 +210,11 @@ class Queries:
         page = [one for one in found if after is None or one.node_id > after][:limit]
         return tuple(views.node_body(one, self._hub.presence.last_seen_at_ms(one.node_id)) for one in page)
 
-    async def attention(self, *, open_only: bool, limit: int) -> tuple[api.AttentionBody, ...]:
-        """Questions to people, each with what can be answered."""
-        items = await self._ledger.attention(open_only, limit)
+    async def attention(
+        self, *, open_only: bool, limit: int, after: str | None = None
+    ) -> tuple[api.AttentionBody, ...]:
+        """Questions to people, each with what can be answered. `after`: see `_place`."""
+        items = await self._ledger.attention(open_only, limit, _place(after))
         answers = await self._answers(items)
         return tuple(views.attention_body(one, answers.get(one.item_id, {})) for one in items)
 
@@ -261,6 +262,24 @@ class Queries:
             contract=CONTRACT_VERSION,
             started_at=instant(self._hub.started_at_ms),
         )
+
+
+def _place(after: str | None) -> Opened | None:
+    """The place in the list of questions that `opened_at` and `item_id` of one name, with a comma between them. Both,
+    because the item itself may have been opened anew since.
+
+    Raises:
+        InvalidError: it is none.
+    """
+    if after is None:
+        return None
+    opened_at, comma, item_id = after.partition(",")
+    if not comma or not item_id:
+        raise InvalidError(
+            f"{after[:80]!r} is no place in this list; write OPENED_AT,ITEM_ID of the last item of the page before.",
+            field="after",
+        )
+    return Opened(parse_instant(opened_at), item_id)
 
 
 def check_page(limit: int) -> int:

@@ -25,11 +25,15 @@ from tenure.core.clock import Clock, IdSource
 from tenure.core.commands import Command, IssueCredential, Refusal, StartHub
 from tenure.core.delivery import Terms
 from tenure.core.ids import DeliveryId, IncarnationId, NodeId
-from tenure.hub.access import Access, Principal, superseded
+from tenure.hub.access import Access, Principal, bearer, superseded
 from tenure.hub.alarm import Alarm
+from tenure.hub.effects.broker import Broker
+from tenure.hub.effects.capability import Capabilities, Capability
+from tenure.hub.effects.registry import Registry
 from tenure.hub.feed import Feed
 from tenure.hub.fresh import Fresh
 from tenure.hub.loops.clock import ClockLoop
+from tenure.hub.loops.doubt import DoubtLoop
 from tenure.hub.loops.due import DueLoop
 from tenure.hub.loops.ready import ReadyLoop
 from tenure.hub.loops.release import ReleaseLoop
@@ -57,7 +61,15 @@ class Identity(Struct, frozen=True, kw_only=True):
 class Hub:
     """Everything is handed in; it owns neither threads nor sockets, files nor clocks."""
 
-    def __init__(self, ledger: Ledger, clock: Clock, ids: IdSource, terms: Terms, identity: Identity) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        ids: IdSource,
+        terms: Terms,
+        identity: Identity,
+        registry: Registry | None = None,
+    ) -> None:
         self.ledger = ledger
         self.clock = clock
         self.ids = ids
@@ -72,11 +84,14 @@ class Hub:
         self.stopping = asyncio.Event()
         age = Alarm(clock)
         self.room = WaitingRoom(age)
+        self.capabilities = Capabilities(identity.secret, clock)
+        self.broker = Broker(ledger, clock, ids, registry or Registry())
+        self._doubt = DoubtLoop(ledger, clock, self.broker)
         self._due = DueLoop(ledger, clock)
         self._release = ReleaseLoop(ledger)
         self._ready = ReadyLoop(ledger, clock, self.room, age)
         self._clock_loop = ClockLoop(ledger, clock, self._clock_jumped)
-        self._alarms = (self._due.alarm, age)
+        self._alarms = (self._due.alarm, self._doubt.alarm, age)
         self._loops: list[asyncio.Task[None]] = []
 
     @asynccontextmanager
@@ -90,7 +105,7 @@ class Hub:
         forget = self.ledger.subscribe(self.heard)
         try:
             accepted(await self.ledger.execute(StartHub(self.identity.incarnation, self.identity.version)))
-            runs = (self._due.run, self._release.run, self._ready.run, self._clock_loop.run)
+            runs = (self._due.run, self._release.run, self._ready.run, self._clock_loop.run, self._doubt.run)
             self._loops = [asyncio.ensure_future(run()) for run in runs]
             yield
         finally:
@@ -99,6 +114,7 @@ class Hub:
                 loop.cancel()
             await asyncio.gather(*self._loops, return_exceptions=True)
             forget()
+            await self.broker.close()
 
     def let_go(self) -> None:
         """End everything that is held open, long polls and live streams. More than once is no harm."""
@@ -114,6 +130,8 @@ class Hub:
         self.room.heard(committed)
         self._due.heard(committed)
         self._release.heard(committed)
+        self._doubt.heard(committed)
+        self.broker.heard(committed)
         self.feed.heard(committed)
 
     async def execute(self, command: Command) -> Any:
@@ -178,6 +196,14 @@ class Hub:
         """The secret of one Delivery. It can be made again, so a repeated claim gets the same one."""
         mac = hmac.new(self.identity.secret, delivery_id.encode(), hashlib.sha256)
         return LEASE_TOKEN_PREFIX + mac.hexdigest()
+
+    def capability(self, header: str | None) -> Capability:
+        """The capability in an `Authorization` header.
+
+        Raises:
+            UnauthenticatedError: there is none, it was not made here, or its time is over.
+        """
+        return self.capabilities.read(bearer(header))
 
     def _clock_jumped(self) -> None:
         for alarm in self._alarms:

@@ -145,6 +145,8 @@ def task_spec(asked: TaskRequest, keys: Mapping[str, Result]) -> TaskSpec:
         continues=None if asked.continues is None else TaskId(asked.continues),
         because=asked.because,
         labels=asked.labels,
+        scope=asked.scope,
+        approval=asked.approval,
     )
 
 

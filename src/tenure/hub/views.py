@@ -15,8 +15,9 @@ from tenure.core.delivery import Delivery
 from tenure.core.late import Late
 from tenure.core.recipient import Node, Recipient
 from tenure.core.reconciliation import CLOSABLE, offered_answers
+from tenure.core.scope import Scope
 from tenure.core.task import Task
-from tenure.core.why import Reason
+from tenure.core.why import Reason, recipient_reason
 from tenure.ledger.port import Recorded, TaskHistory
 from tenure.wire import api
 from tenure.wire.codec import instant, instant_or_none
@@ -31,6 +32,17 @@ ANSWERS_BY_KIND: dict[AttentionKind, dict[str, str]] = {
     AttentionKind.NODE_QUARANTINED: {
         "release": "gives the node work again",
         "forget": "states that the machine is gone: its credential is refused, its slots are freed",
+    },
+    AttentionKind.APPROVAL: {
+        "approve": "lets it go on, if its lease is still open",
+        "reject": "it is not done, and the attempt is told so",
+    },
+    **{
+        kind: {
+            "confirmed": "it happened: you looked there; nothing is called again",
+            "absent": "it did not happen: you looked there; it may be asked for again",
+        }
+        for kind in (AttentionKind.EFFECT_IN_DOUBT, AttentionKind.EFFECT_QUARANTINED)
     },
     **{kind: {"close": "closes the question; nothing else changes"} for kind in CLOSABLE},
 }
@@ -47,6 +59,19 @@ def reason_body(reason: Reason) -> api.Reason:
     )
 
 
+def scope_body(scope: Scope | None) -> api.ScopeBody | None:
+    if scope is None:
+        return None
+    return api.ScopeBody(
+        kinds=tuple(map(str, scope.kinds)),
+        targets=scope.targets,
+        branches=scope.branches,
+        paths=scope.paths,
+        approval=tuple(map(str, scope.approval)),
+        most=scope.most,
+    )
+
+
 def task_body(task: Task, reason: Reason, *, replayed: bool = False) -> api.TaskBody:
     spec = task.spec
     return api.TaskBody(
@@ -57,7 +82,9 @@ def task_body(task: Task, reason: Reason, *, replayed: bool = False) -> api.Task
         repository=spec.repository,
         base_sha=spec.base_sha,
         command=spec.command,
-        checks=spec.checks,
+        checks=tuple(
+            api.CheckBody(name=one.name, argv=one.argv, timeout_s=one.timeout_s) for one in spec.checks
+        ),
         after=tuple(spec.after),
         not_before_at=instant_or_none(spec.not_before_ms),
         timeout_s=spec.timeout_s,
@@ -74,6 +101,8 @@ def task_body(task: Task, reason: Reason, *, replayed: bool = False) -> api.Task
         spec_digest=task.spec_digest,
         why=reason_body(reason),
         replayed=replayed,
+        scope=scope_body(spec.scope),
+        open_effects=tuple(task.open_effects),
     )
 
 
@@ -172,7 +201,7 @@ def event_body(recorded: Recorded) -> api.EventBody:
 
 
 def recipient_body(recipient: Recipient, node: Node | None, *, is_online: bool) -> api.RecipientBody:
-    lacks = _lacks(recipient, node, is_online)
+    far, reason = recipient_reason(recipient, node, is_online=is_online)
     return api.RecipientBody(
         address=recipient.address,
         node=recipient.address.partition("@")[2],
@@ -183,22 +212,9 @@ def recipient_body(recipient: Recipient, node: Node | None, *, is_online: bool) 
         slots_used=recipient.slots_used,
         isolation=recipient.isolation,
         blocked_by=tuple(recipient.blocks),
-        available=lacks is None,
-        why=lacks or "it takes work",
+        available=far == 0,
+        why=reason.sentence if far else "it takes work",
     )
-
-
-def _lacks(recipient: Recipient, node: Node | None, is_online: bool) -> str | None:
-    """Why it would be given nothing now; None if it would be."""
-    if not recipient.declared:
-        return "its node does not offer it any more"
-    if node is None or not node.may_work:
-        return "its node is quarantined, revoked or of another contract version"
-    if recipient.is_blocked:
-        return f"nobody knows how {recipient.blocks[0]} on it ended, or its processes may still run"
-    if not is_online:
-        return "its node is not connected"
-    return None if recipient.free else f"it works at its capacity of {recipient.capacity}"
 
 
 def node_body(node: Node, last_seen_at_ms: int | None) -> api.NodeBody:

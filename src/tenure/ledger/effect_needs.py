@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from tenure.core import effect_commands as ec
@@ -10,17 +9,15 @@ from tenure.core.attempt import Attempt
 from tenure.core.attention import AttentionKind
 from tenure.core.delivery import Delivery
 from tenure.core.effect import Effect
-from tenure.core.effect_key import default_key
+from tenure.core.effect_key import recorded_key
 from tenure.core.ids import attempt_id
 from tenure.core.task import Task
+from tenure.ledger.wants import Plan, Wants
 
 if TYPE_CHECKING:
     from tenure.ledger.loaded_world import LoadedWorld
-    from tenure.ledger.needs import Wants
 
 ABOUT_EFFECT = (AttentionKind.EFFECT_IN_DOUBT, AttentionKind.EFFECT_QUARANTINED, AttentionKind.APPROVAL)
-
-Plan = Generator[None, None, None]
 
 
 def begin_plan(command: ec.BeginEffect, wants: Wants, world: LoadedWorld) -> Plan:
@@ -36,12 +33,15 @@ def begin_plan(command: ec.BeginEffect, wants: Wants, world: LoadedWorld) -> Pla
         return
     wants.key(Task, delivery.task_id)
     wants.key(Attempt, delivery.attempt_id)
-    key = (delivery.task_id, command.key or default_key(delivery.task_id, params))
+    key = (delivery.task_id, recorded_key(command.key, command.again, delivery.task_id, params))
     about = (delivery.task_id, str(params.kind), params.subject)
     wants.look_up("effect_keys", key)
     wants.look_up("effects_about", about)
     yield
-    wants.key(Effect, *world.effect_keys.keys(key), *world.effects_about.keys(about))
+    known = world.effect_keys.keys(key)
+    wants.key(Effect, *known, *world.effects_about.keys(about))
+    for effect_id in known or (command.effect_id,):
+        wants.item(f"{delivery.task_id}/{effect_id}", AttentionKind.APPROVAL)
     for identity in identities:
         wants.key(Effect, *world.known_as.keys(identity))
 

@@ -125,6 +125,9 @@ class MemoryLedger:
     async def check(self) -> None:
         await self._group.check()
 
+    def now(self) -> Now:
+        return self._group.now()
+
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         return self._group.subscribe(listener)
 
@@ -185,7 +188,9 @@ class MemoryLedger:
             if one.open or not open_only
         )
         start = None if after is None else (sign * after.at_ms, after.item_id)
-        found = sorted((pair for pair in places if start is None or pair[0] > start), key=lambda pair: pair[0])
+        found = sorted(
+            (pair for pair in places if start is None or pair[0] > start), key=lambda pair: pair[0]
+        )
         return [one for _, one in found[:limit]]
 
     async def attention_about(self, task_ids: Iterable[TaskId]) -> list[Attention]:
@@ -288,7 +293,11 @@ def _fits(task: Task, where: TaskFilter) -> bool:
     asked |= {("by", where.submitted_by)} if where.submitted_by is not None else set()
     asked |= {("route", where.route)} if where.route is not None else set()
     has = {(facet, value) for facet, value, _ in facets(task)}
-    return task.task_id.startswith(where.id_prefix) and asked <= has and (not where.states or not {task.state}.isdisjoint(where.states))
+    return (
+        task.task_id.startswith(where.id_prefix)
+        and asked <= has
+        and (not where.states or not {task.state}.isdisjoint(where.states))
+    )
 
 
 def _claimed(one: Delivery) -> tuple[int, str]:

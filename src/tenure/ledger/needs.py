@@ -10,14 +10,14 @@ costs one index probe. So it follows the usual course of a decision and need not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tenure.core import commands as cm
 from tenure.core import effect_commands as ec
 from tenure.core.access import HUB_ID, Credential, Hub
 from tenure.core.attempt import Attempt
-from tenure.core.attention import Attention, AttentionKind, item_id
+from tenure.core.attention import Attention, AttentionKind
 from tenure.core.delivery import Delivery
 from tenure.core.effect import Effect
 from tenure.core.ids import AttemptId, TaskId, address, attempt_id
@@ -25,49 +25,11 @@ from tenure.core.late import Late, LateKind, late_id
 from tenure.core.limits import GRANTS
 from tenure.core.recipient import Node, Recipient, recipient_queues
 from tenure.core.task import Task
-from tenure.core.world import ENTITY_KINDS, Entity
 from tenure.ledger.effect_needs import ABOUT_EFFECT, approve_plan, begin_plan, effect_plan
+from tenure.ledger.wants import Plan, Wants
 
 if TYPE_CHECKING:
     from tenure.ledger.loaded_world import LoadedWorld
-
-Plan = Generator[None, None, None]
-
-
-class Wants:
-    """What the plans of a batch want in this round."""
-
-    def __init__(self, world: LoadedWorld) -> None:
-        self._world = world
-        self._keys: dict[type[Entity], set[str]] = {kind: set() for kind in ENTITY_KINDS}
-        self._found: dict[str, set[Any]] = {}
-        self._queues: dict[str, int] = {}
-
-    def key(self, kind: type[Entity], *keys: str | None) -> None:
-        self._keys[kind].update(key for key in keys if key is not None)
-
-    def item(self, subject: str, *kinds: AttentionKind) -> None:
-        self._keys[Attention].update(item_id(kind, subject) for kind in kinds)
-
-    def look_up(self, name: str, by: Any) -> None:
-        """`name` is one of the look-ups of `LoadedWorld`: by_key, claimed, held, named, reported."""
-        self._found.setdefault(name, set()).add(by)
-
-    def queue(self, queue: str, places: int) -> None:
-        self._queues[queue] = self._queues.get(queue, 0) + places
-
-    def load(self) -> None:
-        """Load everything that is wanted now."""
-        for kind, keys in self._keys.items():
-            if keys:
-                self._world.load(kind, keys)
-                keys.clear()
-        for name, wanted in self._found.items():
-            getattr(self._world, name).expect(wanted)
-        self._found.clear()
-        if self._queues:
-            self._world.queues.expect(self._queues)
-            self._queues = {}
 
 
 def foresee(world: LoadedWorld, commands: Sequence[cm.Command]) -> None:
@@ -282,7 +244,11 @@ def _about_delivery(wants: Wants, world: LoadedWorld, *deliveries: str) -> Plan:
     yield
     for task_id in {name.partition("/")[0] for name in attempts}:
         task = world.shelves[Task].peek(task_id)
-        for effect_id in task.open_effects if task is not None else ():
+        if task is None:
+            continue
+        if task.is_cancel_requested:
+            wants.item(attempt_id(task.task_id, task.attempts), AttentionKind.APPROVAL)
+        for effect_id in task.open_effects:
             wants.key(Effect, effect_id)
             wants.item(f"{task_id}/{effect_id}", *ABOUT_EFFECT)
     for name in attempts:

@@ -19,7 +19,7 @@ from tenure.core.access import Credential
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention
 from tenure.core.commands import Command, Reply
-from tenure.core.delivery import Delivery
+from tenure.core.delivery import Delivery, Now
 from tenure.core.effect import Effect
 from tenure.core.events import Event
 from tenure.core.ids import Address, AttemptId, DeliveryId, NodeId, TaskId
@@ -245,6 +245,10 @@ class Ledger(Reads, Protocol):
             StorageFullError: there is no room.
             UnavailableError: it cannot for another reason.
         """
+        ...
+
+    def now(self) -> Now:
+        """The instant that a commit would have now, for this hub incarnation."""
         ...
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:

@@ -16,7 +16,7 @@ from tenure.core.attention import Attention
 from tenure.core.clock import Clock
 from tenure.core.commands import Command, Reply
 from tenure.core.decide import decide
-from tenure.core.delivery import Delivery, Terms
+from tenure.core.delivery import Delivery, Now, Terms
 from tenure.core.effect import Effect
 from tenure.core.ids import AttemptId, DeliveryId, IncarnationId, NodeId, TaskId
 from tenure.core.late import Late
@@ -87,6 +87,9 @@ class SqliteLedger:
     async def check(self) -> None:
         await self._group.check()
 
+    def now(self) -> Now:
+        return self._group.now()
+
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         return self._group.subscribe(listener)
 
@@ -123,7 +126,9 @@ class SqliteLedger:
     ) -> list[Attention]:
         if open_only:
             start = after or Opened(-1, "")
-            rest = "WHERE open = 1 AND (opened_at_ms, item_id) > (?, ?) ORDER BY opened_at_ms, item_id LIMIT ?"
+            rest = (
+                "WHERE open = 1 AND (opened_at_ms, item_id) > (?, ?) ORDER BY opened_at_ms, item_id LIMIT ?"
+            )
         else:
             start = after or Opened(INTEGER, "")
             rest = "WHERE (-opened_at_ms, item_id) > (-?, ?) ORDER BY opened_at_ms DESC, item_id LIMIT ?"

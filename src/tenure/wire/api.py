@@ -7,16 +7,22 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
+from tenure.core.scope import Scope
 from tenure.core.task import Check, Reference
 
 
-class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=False, kw_only=True):
-    """A body of the public API."""
+class Asked(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=False, kw_only=True):
+    """What a client sends. Unknown fields are refused: what nobody reads is a mistake of the caller."""
 
 
-class TaskRequest(Body, omit_defaults=True, frozen=True, kw_only=True):
+class Answered(Struct, frozen=True, omit_defaults=False, kw_only=True):
+    """What a hub answers. Unknown fields are passed over: a newer hub may say more than an older client knows."""
+
+
+class TaskRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
     """A Task to submit. `to` is a recipient, its bare name, or a pool. `after` names Tasks, or `key:KEY` for
-    one of the caller's own keys (also of the same batch). `not_before_at` is RFC 3339."""
+    one of the caller's own keys (also of the same batch). `not_before_at` is RFC 3339. `scope`: what its Attempts may do
+    outside. `approval`: a person must allow the first of them."""
 
     objective: str
     to: str
@@ -33,20 +39,22 @@ class TaskRequest(Body, omit_defaults=True, frozen=True, kw_only=True):
     continues: str | None = None
     because: str | None = None
     labels: dict[str, str] = {}
+    scope: Scope | None = None
+    approval: bool = False
 
 
-class BatchItem(Body, omit_defaults=True, frozen=True, kw_only=True):
+class BatchItem(Asked, omit_defaults=True, frozen=True, kw_only=True):
     key: str
     task: TaskRequest
 
 
-class BatchRequest(Body, frozen=True, kw_only=True):
+class BatchRequest(Asked, frozen=True, kw_only=True):
     """Up to 500 Tasks, each with its own key and its own result."""
 
     items: tuple[BatchItem, ...]
 
 
-class Reason(Body, frozen=True, kw_only=True):
+class Reason(Answered, frozen=True, kw_only=True):
     """Why a Task is where it is. `code` is stable, `sentence` is for people, `until_at` says when time alone
     will end it."""
 
@@ -57,7 +65,24 @@ class Reason(Body, frozen=True, kw_only=True):
     blocker: str | None = None
 
 
-class TaskBody(Body, frozen=True, kw_only=True):
+class CheckBody(Answered, frozen=True, kw_only=True):
+    name: str
+    argv: tuple[str, ...]
+    timeout_s: int | None = None
+
+
+class ScopeBody(Answered, frozen=True, kw_only=True):
+    """What a Task's Attempts may do outside."""
+
+    kinds: tuple[str, ...]
+    targets: tuple[str, ...]
+    branches: tuple[str, ...]
+    paths: tuple[str, ...]
+    approval: tuple[str, ...]
+    most: int
+
+
+class TaskBody(Answered, frozen=True, kw_only=True):
     task_id: str
     state: str
     objective: str
@@ -65,7 +90,7 @@ class TaskBody(Body, frozen=True, kw_only=True):
     repository: str | None
     base_sha: str | None
     command: tuple[str, ...] | None
-    checks: tuple[Check, ...]
+    checks: tuple[CheckBody, ...]
     after: tuple[str, ...]
     not_before_at: str | None
     timeout_s: int | None
@@ -82,9 +107,11 @@ class TaskBody(Body, frozen=True, kw_only=True):
     spec_digest: str
     why: Reason
     replayed: bool = False
+    scope: ScopeBody | None = None
+    open_effects: tuple[str, ...] = ()
 
 
-class BatchResult(Body, frozen=True, kw_only=True):
+class BatchResult(Answered, frozen=True, kw_only=True):
     """`task_id` if it was taken (or had been before), else `error` as a problem body."""
 
     key: str
@@ -93,16 +120,16 @@ class BatchResult(Body, frozen=True, kw_only=True):
     error: dict[str, Any] | None = None
 
 
-class BatchReply(Body, frozen=True, kw_only=True):
+class BatchReply(Answered, frozen=True, kw_only=True):
     results: tuple[BatchResult, ...]
 
 
-class TaskPage(Body, frozen=True, kw_only=True):
+class TaskPage(Answered, frozen=True, kw_only=True):
     tasks: tuple[TaskBody, ...]
     next_cursor: str | None
 
 
-class LateBody(Body, frozen=True, kw_only=True):
+class LateBody(Answered, frozen=True, kw_only=True):
     late_id: str
     kind: str
     fence: int
@@ -111,7 +138,7 @@ class LateBody(Body, frozen=True, kw_only=True):
     heard_at: str
 
 
-class DeliveryBody(Body, frozen=True, kw_only=True):
+class DeliveryBody(Answered, frozen=True, kw_only=True):
     delivery_id: str
     recipient: str
     node: str
@@ -129,7 +156,7 @@ class DeliveryBody(Body, frozen=True, kw_only=True):
     late: tuple[LateBody, ...]
 
 
-class AttemptBody(Body, frozen=True, kw_only=True):
+class AttemptBody(Answered, frozen=True, kw_only=True):
     attempt_id: str
     number: int
     state: str
@@ -157,11 +184,11 @@ class AttemptBody(Body, frozen=True, kw_only=True):
     deliveries: tuple[DeliveryBody, ...]
 
 
-class AttemptPage(Body, frozen=True, kw_only=True):
+class AttemptPage(Answered, frozen=True, kw_only=True):
     attempts: tuple[AttemptBody, ...]
 
 
-class EventBody(Body, frozen=True, kw_only=True):
+class EventBody(Answered, frozen=True, kw_only=True):
     """An event of the record. `seq` is its place among all, `version` its place in its stream (a Task's, a
     node's, the hub's)."""
 
@@ -174,35 +201,35 @@ class EventBody(Body, frozen=True, kw_only=True):
     hash: str
 
 
-class EventPage(Body, frozen=True, kw_only=True):
+class EventPage(Answered, frozen=True, kw_only=True):
     events: tuple[EventBody, ...]
     next_after: int
 
 
-class CancelRequest(Body, omit_defaults=True, frozen=True, kw_only=True):
+class CancelRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
     because: str = ""
 
 
-class CancelReply(Body, frozen=True, kw_only=True):
+class CancelReply(Answered, frozen=True, kw_only=True):
     task_id: str
     step: str
     replayed: bool
 
 
-class RetryRequest(Body, frozen=True, kw_only=True):
+class RetryRequest(Asked, frozen=True, kw_only=True):
     """A person's reason is the hypothesis of the new Attempt, or of the new Task that continues an ended
     one."""
 
     because: str
 
 
-class RetryReply(Body, frozen=True, kw_only=True):
+class RetryReply(Answered, frozen=True, kw_only=True):
     task_id: str
     number: int
     continues: str | None = None
 
 
-class ReconcileBody(Body, omit_defaults=True, frozen=True, kw_only=True):
+class ReconcileBody(Asked, omit_defaults=True, frozen=True, kw_only=True):
     """An answer to an unknown Attempt; `item_version` as shown with the Attempt. `late_id` with `accept`."""
 
     answer: str
@@ -212,14 +239,14 @@ class ReconcileBody(Body, omit_defaults=True, frozen=True, kw_only=True):
     tree_gone: bool = False
 
 
-class ReconcileReplyBody(Body, frozen=True, kw_only=True):
+class ReconcileReplyBody(Answered, frozen=True, kw_only=True):
     task_id: str
     number: int
     answer: str
     successor: int | None
 
 
-class RecipientBody(Body, frozen=True, kw_only=True):
+class RecipientBody(Answered, frozen=True, kw_only=True):
     address: str
     node: str
     harness: str
@@ -233,7 +260,7 @@ class RecipientBody(Body, frozen=True, kw_only=True):
     why: str
 
 
-class NodeBody(Body, frozen=True, kw_only=True):
+class NodeBody(Answered, frozen=True, kw_only=True):
     node_id: str
     name: str
     incarnation: str
@@ -249,7 +276,7 @@ class NodeBody(Body, frozen=True, kw_only=True):
     recipients: tuple[str, ...]
 
 
-class AttentionBody(Body, frozen=True, kw_only=True):
+class AttentionBody(Answered, frozen=True, kw_only=True):
     item_id: str
     kind: str
     subject: str
@@ -263,21 +290,21 @@ class AttentionBody(Body, frozen=True, kw_only=True):
     answers: dict[str, str]
 
 
-class CloseRequest(Body, frozen=True, kw_only=True):
+class CloseRequest(Asked, frozen=True, kw_only=True):
     item_version: int
     because: str
 
 
-class ReasonRequest(Body, frozen=True, kw_only=True):
+class ReasonRequest(Asked, frozen=True, kw_only=True):
     because: str
 
 
-class TokenRequest(Body, frozen=True, kw_only=True):
+class TokenRequest(Asked, frozen=True, kw_only=True):
     name: str
     role: str
 
 
-class TokenReply(Body, frozen=True, kw_only=True):
+class TokenReply(Answered, frozen=True, kw_only=True):
     """The token is shown this once; only its digest is kept."""
 
     credential_id: str
@@ -286,7 +313,7 @@ class TokenReply(Body, frozen=True, kw_only=True):
     token: str
 
 
-class TokenBody(Body, frozen=True, kw_only=True):
+class TokenBody(Answered, frozen=True, kw_only=True):
     credential_id: str
     name: str
     role: str
@@ -295,7 +322,7 @@ class TokenBody(Body, frozen=True, kw_only=True):
     revoked_at: str | None
 
 
-class HealthBody(Body, frozen=True, kw_only=True):
+class HealthBody(Answered, frozen=True, kw_only=True):
     """`incarnation` is this start of the hub."""
 
     ok: bool
@@ -305,7 +332,7 @@ class HealthBody(Body, frozen=True, kw_only=True):
     started_at: str
 
 
-class Problem(Struct, frozen=True, kw_only=True):
+class Problem(Answered, frozen=True, kw_only=True):
     """RFC 9457. `code` is stable and names what `tenure.errors` calls it; `facts` are what the sentence says,
     for programs."""
 

@@ -75,7 +75,8 @@ class ClaimRequest(Message, frozen=True, kw_only=True):
 
 class Grant(Message, frozen=True, kw_only=True):
     """One Delivery handed over. It must be mirrored and acknowledged within `offer_ttl_s`; nothing may start
-    before the receipt is accepted."""
+    before the receipt is accepted. `capability` is what the agent may be handed: it opens its own pages of the API, and
+    Effects within the spec's scope, as long as this lease is open."""
 
     delivery_id: DeliveryId
     task_id: TaskId
@@ -85,6 +86,7 @@ class Grant(Message, frozen=True, kw_only=True):
     spec_digest: str
     fence: int
     token: str
+    capability: str = ""
     offer_ttl_s: float
 
 

@@ -11,15 +11,24 @@ from litestar.datastructures import State
 from litestar.types import Message, Scope
 
 from tenure.hub.api import Api
+from tenure.hub.effect_desk import EffectDesk
 from tenure.hub.legs import Legs
 from tenure.hub.service import Hub
 from tenure.runtime.settings_schema import BODY_BYTES
-from tenure.servers.rest import event_routes, health_routes, leg_routes, operator_routes, task_routes
+from tenure.servers.rest import (
+    effect_routes,
+    event_routes,
+    health_routes,
+    leg_routes,
+    operator_routes,
+    task_routes,
+)
 from tenure.servers.rest.problem import exception_handlers
 
 ROUTES: tuple[Any, ...] = (
     *task_routes.ROUTES,
     *event_routes.ROUTES,
+    *effect_routes.ROUTES,
     *operator_routes.ROUTES,
     *health_routes.ROUTES,
     *leg_routes.ROUTES,
@@ -37,7 +46,7 @@ def create_app(hub: Hub, *, max_body_bytes: int = BODY_BYTES) -> Litestar:
     """The hub's face over HTTP. No request body is read beyond `max_body_bytes`."""
     return Litestar(
         list(ROUTES),
-        state=State({"hub": hub, "api": Api(hub), "legs": Legs(hub), "routes": ROUTES}),
+        state=State({"hub": hub, "api": Api(hub), "legs": Legs(hub), "effects": EffectDesk(hub, hub.broker), "routes": ROUTES}),
         exception_handlers=exception_handlers(hub.ids),
         before_send=[add_security_headers],
         openapi_config=None,

@@ -29,6 +29,8 @@ from tenure.wire.codec import encode
 TAGS = {
     "tasks": "Work: what was asked for, and what became of it.",
     "events": "What has happened, as pages or live.",
+    "agents": "What an agent asks for, with its capability as bearer.",
+    "effects": "What was done outside, once.",
     "attention": "What needs a person.",
     "nodes": "Machines, and the recipients they offer.",
     "tokens": "Who may ask.",

@@ -20,6 +20,7 @@ from tenure.hub.queries import check_page
 from tenure.hub.service import Hub
 from tenure.hub.views import event_body
 from tenure.ledger.port import Recorded
+from tenure.servers.rest.connection import mark_live
 from tenure.servers.rest.gate import HubRequest, api_of, hub_of, needs
 from tenure.servers.rest.task_routes import Limit
 from tenure.wire import api
@@ -88,6 +89,7 @@ async def _page_or_stream(
     if EVENT_STREAM in request.headers.get("accept", ""):
         hub = hub_of(request)
         hub.feed.check_room()
+        mark_live(request.scope)
         return Stream(_sent(hub, stream, after), media_type=EVENT_STREAM, headers=STREAM_HEADERS)
     return Response(await api_of(request).queries.events(stream, after, check_page(limit)))
 

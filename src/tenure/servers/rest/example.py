@@ -42,3 +42,17 @@ RECONCILE = Example(
 )
 CLOSE = Example(summary="Read and done", value={"item_version": 1, "because": "the clock is right again"})
 TOKEN_REQUEST = Example(summary="A token that may submit", value={"name": "ci", "role": "submitter"})
+EFFECT = Example(
+    summary="A pull request",
+    value={
+        "kind": "pull_request",
+        "target": "github:shop/web",
+        "params": {"head": "tenure/fix-login", "base": "main", "title": "Fix the login"},
+        "wait_s": 0,
+    },
+)
+DECISION = Example(summary="Allowed", value={"item_version": 1, "because": "the change is small and was reviewed"})
+RESOLVE = Example(
+    summary="It is there",
+    value={"confirmed": True, "item_version": 1, "because": "pull request 42 is open", "result": "42"},
+)

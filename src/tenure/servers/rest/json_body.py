@@ -18,7 +18,7 @@ from litestar.openapi.spec import Reference, Schema
 from litestar.typing import FieldDefinition
 
 from tenure.errors import InvalidError
-from tenure.wire.codec import decode
+from tenure.wire.codec import decode, refuse_repeated_names
 
 T = TypeVar("T")
 
@@ -43,7 +43,9 @@ class LegBody(AbstractDTO[T]):
         if value:
             refuse_other_types(self._request.headers.get("content-type", ""))
         kind = self.kinds[self._request.route_handler.handler_id]
-        return decode(kind, value or b"{}", len(value) + 2)
+        body = decode(kind, value or b"{}", len(value) + 2)
+        refuse_repeated_names(value or b"{}")
+        return body
 
     @classmethod
     def create_for_field_definition(

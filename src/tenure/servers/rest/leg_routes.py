@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from litestar import post
 from litestar.params import JSONBody
 
+from tenure.servers.rest.connection import has_ended
 from tenure.servers.rest.gate import HubRequest, enrolls, legs_of, speaks
 from tenure.servers.rest.json_body import LegBody
 from tenure.wire import legs as ws
@@ -51,9 +52,10 @@ async def reconcile(request: HubRequest, data: JSONBody[ws.ReconcileRequest]) ->
 
 
 async def _gone(request: HubRequest) -> None:
-    """Returns when the node has closed its connection. The body is read, so nothing else can come."""
+    """Returns when the node has closed its connection, or its side of it: then it waits for an answer to read, and
+    gets what there is. The body is read, so nothing else can come."""
     receive: Awaitable[dict[str, object]] = request.receive()  # type: ignore[assignment] - untyped in the library
-    while (await receive)["type"] != "http.disconnect":
+    while (await receive)["type"] != "http.disconnect" and not has_ended(request.scope):
         receive = request.receive()  # type: ignore[assignment] - untyped in the library
 
 

@@ -49,10 +49,18 @@ async def list_attention(
     open_only: Annotated[
         bool, QueryParameter(name="open", description="false shows closed ones as well.")
     ] = True,
+    after: Annotated[
+        str | None,
+        QueryParameter(
+            name="after", description="Those after this one: its `opened_at`, a comma, its `item_id`."
+        ),
+    ] = None,
     limit: Limit = 100,
 ) -> tuple[api.AttentionBody, ...]:
-    """Everything that needs a person, the longest open first, with what can be answered."""
-    return await api_of(request).queries.attention(open_only=open_only, limit=check_page(limit))
+    """Everything that needs a person, the longest open first, with what can be answered; with closed ones, the latest
+    opened first."""
+    queries = api_of(request).queries
+    return await queries.attention(open_only=open_only, limit=check_page(limit), after=after)
 
 
 @post(

@@ -10,6 +10,7 @@ from typing import Any
 
 from tenure import errors as er
 from tenure.servers.rest.app import ROUTES
+from tenure.servers.rest.connection import BODY_S, HEAD_S
 from tenure.servers.rest.description import METHODS, TAGS, description
 
 VERSION = "0"
@@ -26,18 +27,24 @@ looks, `submitter` gives work and cancels it, `operator` answers for it. `join` 
 token is refused from the next request on.
 
 **What is sent.** JSON in UTF-8, `Content-Type: application/json`, within `hub.max_body_bytes` and 64 levels of nesting.
-Unknown fields and unknown query parameters are refused, so that a misspelt one is no silent difference. Times are
-RFC 3339 with a zone (`…_at`), durations seconds (`…_s`), money micro-dollars (`…_usd_micros`).
+Unknown fields and unknown query parameters are refused, so that a misspelt one is no silent difference; so is a field
+named twice in one object. Times are RFC 3339 with a zone (`…_at`), durations seconds (`…_s`), money micro-dollars
+(`…_usd_micros`). Head and body of a request must arrive within {head_s:g} and {body_s:g} seconds; what is complete may wait
+for its answer as long as that takes.
+
+**What is answered.** Answers gain fields over time: pass over those that you do not know.
 
 **Sending it again.** A submit carries an `Idempotency-Key` that names the operation (`nightly:2026-01-31`). The same key
 with the same request gives the recorded Task, with status 200 instead of 201 and `replayed`. With another request it is
-refused. Keys are the token's own. In `after`, `key:KEY` names the Task of a key, also within one batch.
+refused. Keys belong to the name of the token. The same answer to the same
+question (`retry`, `reconcile`), by the same name for the same reason, is recorded once and told again. In `after`, `key:KEY` names the Task of a key, also within one batch.
 
 **What goes wrong.** Every error is `application/problem+json` (RFC 9457) with a stable `code`; see
 [errors](errors.md). `unavailable` and its kinds mean that nothing happened. `outcome_unknown`, a lost answer and an
 answer without a `code` mean that it cannot be told: look, or repeat under the same key.
 
-**Lists.** `limit` is 1 to 500. Tasks have a `cursor`; other lists go on `after` the last key of the page before.
+**Lists.** `limit` is 1 to 500. Tasks have a `cursor`; other lists go on `after` the last key of the page before (questions:
+after its `opened_at`, a comma, and its `item_id`).
 
 **Live events.** With `Accept: text/event-stream` the two `events` endpoints send first the history after `after` (or
 `Last-Event-ID`) and then every event as it is committed, without a gap or a repeat. The id of a sent event is its
@@ -74,7 +81,7 @@ MEANING = {
 def api_reference() -> str:
     """The page of all endpoints and bodies."""
     said = description(ROUTES, VERSION)
-    parts = [API_INTRODUCTION]
+    parts = [API_INTRODUCTION.format(head_s=HEAD_S, body_s=BODY_S)]
     for tag, text in TAGS.items():
         parts.append(f"## {tag.capitalize()}\n\n{text}\n")
         parts += _operations(said, tag)

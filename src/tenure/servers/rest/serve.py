@@ -18,22 +18,22 @@ from msgspec import Struct
 
 from tenure.errors import ConfigurationError, InsecureBindError, UnavailableError
 from tenure.runtime.settings import is_loopback
+from tenure.servers.rest.connection import Bounds, bounded
 
-KEEP_ALIVE_S = 75
-"""Longer than clients keep an idle connection, so that a request never meets one that we are just closing."""
 GRACE_S = 5.0
 BACKLOG = 2048
 PORTS = range(65_536)
 
 
 class Bind(Struct, frozen=True, kw_only=True):
-    """Where to listen. `port` 0 takes a free one. `tls_cert` and `tls_key` are PEM files."""
+    """Where to listen, and within which bounds. `port` 0 takes a free one. `tls_cert` and `tls_key` are PEM files."""
 
     host: str = "127.0.0.1"
     port: int = 0
     tls_cert: str | None = None
     tls_key: str | None = None
     allow_insecure: bool = False
+    bounds: Bounds = Bounds()
 
 
 class Listening(Struct, frozen=True):
@@ -128,13 +128,13 @@ def _config(app: Any, bind: Bind, grace_s: float) -> uvicorn.Config:
             app,
             ssl_certfile=bind.tls_cert,
             ssl_keyfile=bind.tls_key,
-            http="auto",
+            http=bounded(bind.bounds),
             ws="none",
             lifespan="on",
             log_config=None,
             access_log=False,
             server_header=False,
-            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_keep_alive=bind.bounds.idle_s,
             timeout_graceful_shutdown=max(1, round(grace_s)),
         )
         config.load()

@@ -85,6 +85,9 @@ async def list_tasks(  # noqa: PLR0913 - each is a parameter of the query
     label: Annotated[
         list[str] | None, QueryParameter(description="NAME=VALUE; several must all fit.")
     ] = None,
+    id_prefix: Annotated[
+        str | None, QueryParameter(description="How its id begins, `t_` included.", max_length=80)
+    ] = None,
     cursor: Annotated[str | None, QueryParameter(description="`next_cursor` of the page before.")] = None,
     limit: Limit = 50,
 ) -> api.TaskPage:
@@ -94,6 +97,7 @@ async def list_tasks(  # noqa: PLR0913 - each is a parameter of the query
         route=to,
         submitted_by=submitted_by,
         labels=dict(_label(one) for one in label or ()),
+        id_prefix=id_prefix or "",
     )
     return await api_of(request).queries.tasks(where, cursor, check_page(limit))
 

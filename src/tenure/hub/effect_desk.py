@@ -1,0 +1,269 @@
+"""What agents and people ask about Effects. The rules are in `core`; here texts become commands, and Effects bodies."""
+
+from __future__ import annotations
+
+from typing import final
+
+from msgspec import Raw
+
+from tenure import errors as er
+from tenure.core import commands as cm
+from tenure.core import effect_commands as ec
+from tenure.core.attempt import Attempt
+from tenure.core.attention import Attention, AttentionKind, item_id
+from tenure.core.delivery import Delivery
+from tenure.core.effect import Effect, EffectState
+from tenure.core.effect_begin import PROBLEM_OF
+from tenure.core.effect_kind import WITNESSED, parse
+from tenure.core.ids import EffectId, TaskId, attempt_id
+from tenure.core.task import Task
+from tenure.hub.access import Principal
+from tenure.hub.effects.broker import Broker, result_text
+from tenure.hub.effects.capability import Capability
+from tenure.hub.service import Hub
+from tenure.hub.views import scope_body
+from tenure.providers.port import Result
+from tenure.wire.codec import instant, instant_or_none
+from tenure.wire.effects import (
+    AgentContext,
+    AttemptBefore,
+    DecisionRequest,
+    EffectBody,
+    EffectRequest,
+    ResolveRequest,
+)
+
+LONGEST_WAIT_S = 60.0
+TARGET_LENGTH = 500
+
+ADVICE = {
+    "approval_needed": "a person must allow it; it stands on the attention list. Ask again later under the same key, or end "
+    "your turn with that question",
+    "effect_pending": "it is under way; ask again in a few seconds under the same key. Do not do it another way",
+    "effect_in_doubt": "its answer was lost and the provider is being asked; ask again in a few seconds under the same key. Do "
+    "not do it another way",
+    "quarantined": "what is known of it contradicts itself; a person decides. Go on with something else, or end your turn",
+    "provider_refused": "the provider said no, nothing was done; read `reason`, change the request, and ask again",
+    "unavailable": "nothing was done; ask again later under the same key",
+    "overloaded": "nothing was done; ask again later under the same key",
+    "lease_expired": "nothing was done; wait until the lease is renewed, then ask again under the same key",
+    "stale_fence": "stop: this attempt was replaced",
+    "canceled": "stop: this task is being canceled",
+    "rejected": "a person said no; read `reason`. Do not ask for the same again",
+}
+"""What an agent is told to do, by the code of what keeps its Effect."""
+
+
+@final
+class EffectDesk:
+    def __init__(self, hub: Hub, broker: Broker) -> None:
+        self._hub = hub
+        self._broker = broker
+
+    async def perform(self, who: Capability, asked: EffectRequest) -> EffectBody:
+        """Have an Effect done, or find that it was. Safe to repeat: the key names the operation.
+
+        Raises:
+            InvalidError: the parameters, the key or the target are none; or the key stands for other parameters.
+            ForbiddenError: the Attempt's scope does not list it.
+            ConflictError: the lease is not open, or the Task is being canceled; nothing was done.
+            NotFoundError: there is no such provider.
+            FaultError: a bug.
+        """
+        params = parse(asked.kind, asked.params)
+        if isinstance(params, str):
+            raise er.InvalidError(f"{asked.kind}: {params}", kind=str(asked.kind))
+        if asked.kind in WITNESSED:
+            raise er.InvalidError(
+                f"a {asked.kind} is made on the node; nobody does it for you.", kind=str(asked.kind)
+            )
+        if len(asked.target) > TARGET_LENGTH or not asked.target.isprintable():
+            raise er.InvalidError(
+                f"a target has at most {TARGET_LENGTH} printable characters.", field="target"
+            )
+        reached = self._broker.registry.reach(asked.target, asked.kind)
+        answer: ec.EffectAnswer = await self._hub.execute(
+            ec.BeginEffect(
+                effect_id=EffectId(self._hub.ids.new_id("e")),
+                delivery_id=who.delivery_id,
+                fence=who.fence,
+                target=asked.target,
+                params=params,
+                key=asked.key,
+                again=asked.again,
+                finds=reached.finds(asked.kind),
+                settling_ms=round(reached.capabilities.settling_s * 1000),
+            )
+        )
+        if answer.state == EffectState.INTENDED and answer.problem is None:
+            self._broker.start(answer.effect_id)
+        effect = await self._broker.settled(answer.effect_id, min(max(asked.wait_s, 0.0), LONGEST_WAIT_S))
+        if effect is None:
+            raise er.FaultError("the Effect is not in the record")
+        return effect_body(effect, replayed=answer.replayed, adopted=answer.adopted)
+
+    async def of_agent(self, who: Capability) -> list[EffectBody]:
+        """The Effects of the agent's own Task.
+
+        Raises:
+            ConflictError: this Attempt was replaced.
+        """
+        delivery = await self._delivery(who)
+        return [effect_body(one) for one in await self._hub.ledger.effects(delivery.task_id)]
+
+    async def context(self, who: Capability) -> AgentContext:
+        """What an agent may know of its own Task.
+
+        Raises:
+            ConflictError: this Attempt was replaced.
+            FaultError: a bug.
+        """
+        delivery = await self._delivery(who)
+        history = await self._hub.ledger.history(delivery.task_id)
+        if history is None:
+            raise er.FaultError("the Task is not in the record")
+        task, mine = history.task, history.attempts[delivery.number - 1]
+        return AgentContext(
+            task_id=task.task_id,
+            number=mine.number,
+            state=str(task.state),
+            objective=mine.spec.objective,
+            repository=mine.spec.repository,
+            base_sha=mine.spec.base_sha,
+            labels=task.spec.labels,
+            scope=scope_body(mine.spec.scope),
+            fence=delivery.fence,
+            lease=str(mine.state),
+            cancel_requested=task.is_cancel_requested,
+            hypothesis=mine.spec.hypothesis.because if mine.spec.hypothesis else None,
+            before=tuple(_before(one) for one in history.attempts[: delivery.number - 1]),
+            effects=tuple(effect_body(one) for one in history.effects),
+        )
+
+    async def _delivery(self, who: Capability) -> Delivery:
+        delivery = await self._hub.ledger.find(Delivery, who.delivery_id)
+        task = await self._hub.ledger.find(Task, delivery.task_id) if delivery is not None else None
+        if delivery is None or task is None or task.lease != who.delivery_id or task.fence != who.fence:
+            raise er.StaleFenceError(
+                "stop: this attempt was replaced or has ended.", delivery_id=who.delivery_id
+            )
+        return delivery
+
+    # -- people
+
+    async def of_task(self, task_id: str) -> list[EffectBody]:
+        """Every Effect of a Task, oldest first.
+
+        Raises:
+            NotFoundError: there is no such Task.
+        """
+        if await self._hub.ledger.find(Task, task_id) is None:
+            raise er.NotFoundError(f"there is no Task {task_id[:80]}.", task_id=task_id[:80])
+        return [effect_body(one) for one in await self._hub.ledger.effects(TaskId(task_id))]
+
+    async def one(self, effect_id: str) -> EffectBody:
+        """One Effect.
+
+        Raises:
+            NotFoundError: there is no such Effect.
+        """
+        return effect_body(await self._effect(effect_id))
+
+    async def _effect(self, effect_id: str) -> Effect:
+        effect = await self._hub.ledger.find(Effect, effect_id)
+        if effect is None:
+            raise er.NotFoundError(f"there is no Effect {effect_id[:80]}.", effect_id=effect_id[:80])
+        return effect
+
+    async def decide(self, who: Principal, subject: str, asked: DecisionRequest, *, approve: bool) -> cm.Done:
+        """Allow or reject an Effect (`e_…`) or a Task's newest Attempt (`t_…`).
+
+        Raises:
+            NotFoundError: there is none.
+            ConflictError: nobody is asked any more, or what is asked has changed since it was read.
+            InvalidError: the reason is missing or too long.
+        """
+        effect_id = EffectId(subject) if subject.startswith("e_") else None
+        task_id = (await self._effect(subject)).task_id if effect_id is not None else TaskId(subject)
+        return await self._hub.execute(
+            ec.Approve(task_id, effect_id, approve, asked.item_version, who.name, asked.because)
+        )
+
+    async def resolve(self, who: Principal, effect_id: str, asked: ResolveRequest) -> cm.Done:
+        """Say what became of an Effect in doubt or in quarantine.
+
+        Raises:
+            NotFoundError: there is none.
+            ConflictError: nobody is asked about it, or the facts have changed since they were read.
+            InvalidError: the reason is missing or too long.
+        """
+        result = result_text(Result(identity=asked.result)) if asked.result and asked.confirmed else None
+        return await self._hub.execute(
+            ec.ResolveEffect(
+                effect_id=EffectId(effect_id),
+                confirmed=asked.confirmed,
+                item_version=asked.item_version,
+                by=who.name,
+                because=asked.because,
+                result=result,
+            )
+        )
+
+    async def question(self, subject: str) -> Attention | None:
+        """The open approval that is asked about an Effect or a Task's newest Attempt."""
+        if subject.startswith("e_"):
+            effect = await self._effect(subject)
+            name = f"{effect.task_id}/{effect.effect_id}"
+        else:
+            task = await self._hub.ledger.find(Task, subject)
+            name = attempt_id(TaskId(subject), task.attempts if task is not None else 0)
+        return await self._hub.ledger.find(Attention, item_id(AttentionKind.APPROVAL, name))
+
+
+def _before(attempt: Attempt) -> AttemptBefore:
+    outcome = attempt.outcome
+    return AttemptBefore(
+        number=attempt.number,
+        verdict=None if attempt.verdict is None else str(attempt.verdict),
+        summary=outcome.summary if outcome else "",
+        head_sha=outcome.head_sha if outcome else None,
+    )
+
+
+def effect_body(effect: Effect, *, replayed: bool = False, adopted: bool = False) -> EffectBody:
+    problem = _problem(effect)
+    return EffectBody(
+        effect_id=effect.effect_id,
+        task_id=effect.task_id,
+        number=effect.number,
+        kind=str(effect.kind),
+        target=effect.target,
+        key=effect.idempotency_key,
+        subject=effect.subject,
+        params=Raw(effect.params.encode()),
+        params_digest=effect.params_digest,
+        identity=effect.identity,
+        state=str(effect.state),
+        fence=effect.fence,
+        quarantined=effect.quarantined,
+        calls=effect.calls,
+        again=effect.again,
+        result=Raw(effect.result.encode()) if effect.result is not None else None,
+        reason=effect.reason,
+        intended_at=instant(effect.intended_at_ms),
+        settled_at=instant_or_none(effect.settled_at_ms),
+        replayed=replayed,
+        adopted=adopted,
+        problem=problem,
+        advice=ADVICE.get(problem) if problem is not None else None,
+    )
+
+
+def _problem(effect: Effect) -> str | None:
+    """The code of what keeps it; an absent one's stands at the beginning of its reason."""
+    if effect.quarantined:
+        return "quarantined"
+    if effect.is_settled and effect.result is None and effect.reason and effect.settled_at_ms is not None:
+        code = effect.reason.partition(":")[0]
+        return code if code in ADVICE else None
+    return PROBLEM_OF.get(effect.state) or ("effect_pending" if not effect.is_settled else None)

@@ -5,7 +5,7 @@ Use a fake clock where time itself is the subject; this is for processes, socket
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 POLL_S = 0.01
@@ -31,6 +31,15 @@ async def eventually_async(condition: Callable[[], T], within_s: float = 10.0, w
             raise AssertionError(missed(condition, within_s, what))
         await asyncio.sleep(POLL_S)
     return value
+
+
+async def eventually_so(condition: Callable[[], Awaitable[bool]], within_s: float = 10.0) -> None:
+    """`eventually_async` for a condition that must itself be awaited."""
+    deadline = time.monotonic() + within_s
+    while not await condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(missed(condition, within_s, ""))
+        await asyncio.sleep(POLL_S)
 
 
 def missed(condition: Callable[[], object], within_s: float, what: str) -> str:

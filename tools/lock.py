@@ -11,12 +11,17 @@ import sys
 from setup import LOCKS, ROOT, find_uv
 
 OPTIONS = ("--universal", "--python-version", "3.11", "--generate-hashes", "--no-header", "--quiet")
-# dev is bound to base, so that what is tested is what is installed.
+# Each is bound to the one below it, so that what is tested is what is installed.
 SOURCES = {
     "bootstrap": ("--group", "pyproject.toml:bootstrap"),
     "build": ("--group", "pyproject.toml:build"),
     "base": ("pyproject.toml",),
-    "dev": ("pyproject.toml", "--group", "pyproject.toml:dev", "--constraints", "requirements/base.txt"),
+    "forges": ("pyproject.toml", "--extra", "forges", "--constraints", "requirements/base.txt"),
+    "mcp": ("pyproject.toml", "--extra", "mcp", "--constraints", "requirements/forges.txt"),
+    "dev": (
+        *("pyproject.toml", "--extra", "forges", "--extra", "mcp", "--group", "pyproject.toml:dev"),
+        *("--constraints", "requirements/forges.txt", "--constraints", "requirements/mcp.txt"),
+    ),
 }
 
 

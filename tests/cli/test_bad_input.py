@@ -45,7 +45,7 @@ def test_without_a_hub_every_command_says_what_to_do(path: str, tmp_path: Path) 
 @pytest.mark.parametrize("path", sorted(COMMANDS))
 def test_an_unknown_option_is_refused_with_how_to_get_help(path: str) -> None:
     done = called(*path.split(), "--no-such-option")
-    assert done.code == 2
+    assert done.code == 64
     assert f"`tenure {path} --help`" in done.err
     assert "Traceback" not in done.err
 
@@ -53,7 +53,7 @@ def test_an_unknown_option_is_refused_with_how_to_get_help(path: str) -> None:
 @pytest.mark.parametrize("words", [("nonsense",), ("runn", "--", "x"), ("audit", "nonsense"), ("token",)])
 def test_an_unknown_command_is_refused(words: tuple[str, ...]) -> None:
     done = called(*words)
-    assert done.code == 2
+    assert done.code == 64
     assert "--help" in done.err
 
 

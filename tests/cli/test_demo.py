@@ -12,11 +12,12 @@ import pytest
 
 from tenure.cli.demo.acts import ACTS, PARTS
 from tenure.cli.demo.play import Tally, tell_summary
-from tenure.cli.demo.stage import SETTINGS, left_running
+from tenure.cli.demo.stage import SETTINGS, left_running, take_away
 from tenure.cli.demo.story import NotSoError, Story
 from tenure.cli.invocation import Given, Invocation
 from tenure.cli.text.output import Output
 from tenure.runtime.clock import RealClock
+from tenure.runtime.data_folder import open_data_folder
 from tenure.runtime.settings import parse_settings
 from tests.cli.lab import called
 from tests.eventually import eventually
@@ -35,7 +36,13 @@ def last_line(cli: Invocation) -> str:
 
 
 def test_every_part_of_the_story_is_played() -> None:
-    assert {part for part, _, _ in ACTS} == set(PARTS)
+    assert [part for part, _, _ in ACTS] == list(PARTS) == ["a", "b", "c", "d", "e"]
+
+
+async def test_what_is_taken_away_is_told_step_by_step(cli: Invocation, tmp_path: Path) -> None:
+    folder = open_data_folder(tmp_path / "home", "0")
+    await take_away(folder, Story(cli.out, RealClock()))
+    assert last_line(cli).endswith("see that nothing of 0 runs is left")
 
 
 def test_the_settings_of_the_stage_are_settings() -> None:

@@ -27,6 +27,20 @@ def test_a_token_is_shown_once_and_works_until_it_is_revoked(
     assert hub.call("list").code == 77
 
 
+def test_tokens_of_one_name_are_told_apart_and_one_alone_is_revoked_by_its_name(hub: HubInThread) -> None:
+    first = hub.call("token", "issue", "ci", "--role", "viewer", "--json").json["credential_id"]
+    second = hub.call("token", "issue", "ci", "--role", "submitter", "--json")
+    assert f"{first} (viewer)" in second.err
+    both = hub.call("token", "revoke", "ci", "--json")
+    assert (both.code, both.error["code"]) == (65, "conflict")
+    assert hub.call("token", "revoke", first).code == 0
+    rows = [line.split() for line in hub.call("token", "list").out.splitlines()]
+    states = {row[0]: row[3] for row in rows if row[1] == "ci"}
+    assert states == {first: "revoked", second.json["credential_id"]: "live"}
+    assert hub.call("token", "revoke", "ci").code == 0
+    assert hub.call("token", "revoke", "ci").code == 66
+
+
 @pytest.mark.parametrize("role", ["emperor", "", "node"])
 def test_a_role_that_is_none_is_refused_with_those_that_are(hub: HubInThread, role: str) -> None:
     done = hub.call("token", "issue", "x", "--role", role)
@@ -40,7 +54,7 @@ def test_nodes_and_recipients_are_listed_with_what_keeps_them_from_work(hub: Hub
     assert "rack" in hub.call("nodes").out
     named = {one["name"]: one for one in hub.call("nodes", "list", "--json").json["nodes"]}
     assert named["rack"]["recipients"] == ["fixer@rack"]
-    assert hub.call("nodes", "forget", "rack").code == 2
+    assert hub.call("nodes", "forget", "rack").code == 64
     assert hub.call("nodes", "forget", "rack", "--because", "sold").code == 0
     assert "forgotten" in hub.call("nodes").out
     assert hub.call("nodes", "forget", "nobody", "--because", "x").code == 66

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, final
 
@@ -124,6 +125,30 @@ def test_a_second_up_on_the_folder_is_refused_and_the_first_goes_on(up: Installa
     done = up.call("up", "--detach", "--json", check=False)
     assert (done.code, done.error["code"]) == (69, "data_folder_busy")
     assert up.holders() == before
+
+
+def test_of_two_starts_at_the_same_moment_one_comes_up_and_the_other_says_why_not(tmp_path: Path) -> None:
+    both = Installation(tmp_path)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            words = ("--home", str(both.home), "up", "--detach", "--json")
+            done = sorted(threads.map(lambda _: started(*words), range(2)), key=lambda one: one.code)
+        assert [one.code for one in done] == [0, 69], done
+        assert done[1].error["code"] == "data_folder_busy"
+        assert len(both.holders()) == 3
+    finally:
+        both.clean()
+
+
+def test_what_was_left_uncommitted_is_told_at_a_fetch_with_its_place(up: Installation) -> None:
+    task_id = up.call("run", "--json", "--", "sh", "-c", "echo new > new.txt").json["task"]["task_id"]
+    done = up.call("fetch", task_id)
+    place = up.call("worktree", task_id).out.strip()
+    assert "committed nothing: this branch is only its base" in done.err
+    assert f"1 changed file was not committed and not fetched; see {place}" in done.err
+    assert up.call("fetch", task_id, "--json").json["left_uncommitted"] == 1
+    brought = up.call("fetch", task_id, "--uncommitted")
+    assert "warning" not in brought.err
 
 
 def test_run_shows_the_output_the_result_and_its_exit_code(up: Installation) -> None:
@@ -252,6 +277,31 @@ def test_down_waits_for_a_run_and_stops_exactly_what_holds_the_folder(up: Instal
     assert not (up.home / HUB_PART / "url").exists()
     up.call("up", "--detach")
     assert up.task(task_id)["task"]["state"] == "completed"
+
+
+def test_a_node_that_drains_does_so_after_it_was_killed_too_and_no_longer_than_down_lives(
+    up: Installation,
+) -> None:
+    first = submitted(up, "sh", "-c", "while [ ! -e go ]; do sleep 0.1; done")
+    under_way(up, first)
+    words = [sys.executable, "-m", "tenure.cli.main", "--home", str(up.home), "down", "--json"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as down:
+        try:
+            assert down.stderr is not None
+            assert b"waiting" in down.stderr.readline()
+            node = holder_of(up.folder, node_part("box"))
+            assert node
+            assert send_signal(node, signal.SIGKILL)
+            second = submitted(up, "true")
+            part = up.home / node_part("box")
+            eventually(lambda: (mark := read_mark(part)) and mark.pid != node.pid, 60, "the node is back")
+            assert up.task(second)["attempts"][0]["state"] == "pending"
+        finally:
+            down.send_signal(signal.SIGINT)
+            down.wait(BOUND_S)
+    # Nobody waits any more: the node works again.
+    assert up.call("watch", second).code == 0
+    up.call("down", "--cancel")
 
 
 def test_down_leaves_a_run_alone_when_told_and_the_next_up_takes_it_up(

@@ -1,11 +1,13 @@
 """Commands about tasks, against a hub in this process and a node that the test plays."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tenure.cli.process.hub_wiring import local_name
 from tenure.core.attempt import Verdict
 from tenure.core.failure import FailureClass
 from tests.cli.lab import Called, HubInThread, PlayedNode, repository
@@ -77,6 +79,66 @@ def test_a_task_that_is_not_there_is_told_and_not_guessed(hub: HubInThread, name
     assert done.err.endswith("[not_found]\n")
 
 
+@pytest.mark.parametrize("typed", ["zz", "t_zz", "ZZ"])
+def test_a_name_that_fits_nothing_is_told_as_it_was_typed(hub: HubInThread, typed: str) -> None:
+    assert f"no task's id begins with {typed!r}" in hub.call("show", typed).err
+
+
+def test_a_program_without_an_objective_is_submitted_as_run_would_do_it(hub: HubInThread) -> None:
+    done = hub.call("submit", "--no-repo", "--json", "--to", "nobody", "--", "sh", "-c", "echo it's -- done")
+    task = hub.call("show", "--json", done.json["task_id"]).json["task"]
+    assert task["command"] == ["sh", "-c", "echo it's -- done"]
+    assert task["objective"] == """sh -c 'echo it'"'"'s -- done'"""
+
+
+@pytest.mark.parametrize(
+    "words", [("Do it", "--", "make", "it"), ("--objective", "Do it", "--", "make", "it")]
+)
+def test_an_objective_stands_before_the_program_or_in_its_option(
+    hub: HubInThread, words: tuple[str, ...]
+) -> None:
+    done = hub.call("submit", "--no-repo", "--json", "--to", "nobody", *words)
+    assert (done.json["objective"], done.json["command"]) == ("Do it", ["make", "it"])
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ((), "say what is to be done"),
+        (("a", "b", "--", "x"), "quote the objective"),
+        (("a", "-m", "b"), "given twice"),
+    ],
+)
+def test_what_is_to_be_done_must_be_said_once_and_clearly(
+    hub: HubInThread, words: tuple[str, ...], hint: str
+) -> None:
+    done = hub.call("submit", "--no-repo", "--to", "nobody", *words)
+    assert done.code == 64
+    assert hint in done.err
+
+
+def test_a_recipient_without_a_program_is_told_before_the_task_fails_there(hub: HubInThread) -> None:
+    alone = hub.call("submit", "--no-repo", "--json", "--to", "local", "Do it")
+    assert alone.code == 0
+    assert "local has no program of its own" in alone.err
+    brought = hub.call("submit", "--no-repo", "--json", "--to", "local", "Do it", "--", "true")
+    assert "warning" not in brought.err
+    for done in (alone, brought):
+        hub.call("cancel", done.json["task_id"])
+
+
+def test_a_repository_without_a_commit_is_told_with_what_to_do(
+    hub: HubInThread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "repository"
+    place.mkdir()
+    subprocess.run(["git", "init", "--quiet"], cwd=place, check=True, timeout=60)
+    monkeypatch.chdir(place)
+    done = hub.call("submit", "--json", "--to", "nobody", "Begin")
+    assert (done.code, done.error["code"]) == (78, "base_not_found")
+    assert "has no commit yet" in done.error["message"]
+
+
 def test_list_filters_by_state_place_and_label(hub: HubInThread) -> None:
     task_id = submit(hub, "--to", "elsewhere", "--label", "team=blue", "Labelled")
     for filters in (
@@ -116,7 +178,10 @@ def test_the_exit_code_says_how_a_task_ended(
     hub: HubInThread, node: PlayedNode, verdict: Verdict, code: int
 ) -> None:
     task_id = completed(hub, node, f"Ends {verdict}", verdict)
-    assert hub.call("watch", task_id).code == code
+    done = hub.call("watch", task_id)
+    assert done.code == code
+    if code != 4:
+        assert all(f"tenure {one} {task_id}" in done.out for one in ("log", "show", "retry"))
 
 
 def test_watching_a_task_that_does_not_end_stops_at_its_bound(hub: HubInThread) -> None:
@@ -135,7 +200,7 @@ def test_a_canceled_task_ends_canceled_with_the_reason(hub: HubInThread) -> None
 
 def test_a_task_that_has_ended_is_continued_by_a_new_one(hub: HubInThread, node: PlayedNode) -> None:
     task_id = completed(hub, node, "Fails", Verdict.FAILED)
-    assert hub.call("retry", task_id).code == 2
+    assert hub.call("retry", task_id).code == 64
     reply = hub.call("retry", "--json", task_id, "--because", "the network is back").json
     assert reply["continues"] == task_id
     grant = node.take()
@@ -154,7 +219,7 @@ def test_events_show_sentences_for_people_and_every_event_for_programs(
 ) -> None:
     task_id = completed(hub, node, "Recorded")
     shown = hub.call("events", task_id).out
-    assert "submitted by local" in shown
+    assert f"submitted by {local_name()}" in shown
     assert "offered to" not in shown
     kinds = [json.loads(line)["kind"] for line in hub.call("events", "--json", task_id).out.splitlines()]
     assert kinds[:3] == ["task_submitted", "attempt_created", "delivery_granted"]

@@ -3,6 +3,7 @@
 import pytest
 
 from tenure.cli.asking.task_name import TaskName, parse_task_name
+from tenure.cli.text.counting import counted
 from tenure.cli.text.moment import parse_duration_s, parse_not_before, shown_duration
 from tenure.errors import InvalidError
 
@@ -12,10 +13,10 @@ WHOLE = "t_" + "0" * 26
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("t_01kb", TaskName("t_01kb", None)),
-        ("01KB", TaskName("t_01kb", None)),
-        (" t_01kb/12 ", TaskName("t_01kb", 12)),
-        (WHOLE, TaskName(WHOLE, None)),
+        ("t_01kb", TaskName("t_01kb", None, "t_01kb")),
+        ("01KB", TaskName("t_01kb", None, "01KB")),
+        (" t_01kb/12 ", TaskName("t_01kb", 12, "t_01kb")),
+        (WHOLE, TaskName(WHOLE, None, WHOLE)),
     ],
 )
 def test_a_task_may_be_named_by_the_beginning_of_its_id(text: str, name: TaskName) -> None:
@@ -50,3 +51,8 @@ def test_an_instant_may_be_told_from_now() -> None:
 def test_durations_are_shown_in_their_two_largest_units() -> None:
     shown = [shown_duration(seconds) for seconds in (0.25, 59.6, 61, 3700, 90_000)]
     assert shown == ["0.2 s", "1 min 0 s", "1 min 1 s", "1 h 1 min", "1 d 1 h"]
+
+
+def test_a_noun_stands_in_the_number_of_what_is_counted() -> None:
+    shown = [counted(0, "run"), counted(1, "run"), counted(2, "run"), counted(2, "entry", "entries")]
+    assert shown == ["0 runs", "1 run", "2 runs", "2 entries"]

@@ -9,20 +9,47 @@ import msgspec
 from msgspec.structs import replace
 
 from tenure.core import commands as cm
+from tenure.core import effect_commands as ec
 from tenure.core.attempt import Answer, Attempt, Outcome, Usage, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.canonical import digest, text_digest
 from tenure.core.decide import decide
 from tenure.core.delivery import Delivery, Now, Progress, Terms
+from tenure.core.effect import Effect
+from tenure.core.effect_commands import CallEnd
+from tenure.core.effect_kind import Params, PullRequest
 from tenure.core.events import Event
 from tenure.core.evolve import evolve
-from tenure.core.ids import Address, ClaimId, DeliveryId, IncarnationId, NodeId, TaskId, attempt_id
+from tenure.core.ids import (
+    Address,
+    ClaimId,
+    DeliveryId,
+    EffectId,
+    IncarnationId,
+    NodeId,
+    TaskId,
+    attempt_id,
+)
 from tenure.core.invariants import step_violations, world_violations
 from tenure.core.recipient import Node, Recipient, RecipientSpec
+from tenure.core.scope import EffectKind, Scope
 from tenure.core.task import Task, TaskSpec
+from tenure.core.why import Reason, WhyFacts, why
 from tenure.core.world import World
 
 SHA = "a" * 40
+OTHER_SHA = "b" * 40
+TREE = "c" * 40
+FORGE = "forge:acme/app"
+SCOPE = Scope(kinds=tuple(EffectKind), targets=("forge:acme/*", "hook:*"), branches=("tenure/*",))
+CALL_S = 10
+"""What a call has, from the commit that issues it."""
+SETTLING_S = 5
+"""What the provider of the Lab says that it needs to show what was done."""
+
+
+def pull_request(head: str = "tenure/one", **changes: Any) -> PullRequest:
+    return PullRequest(**{"head": head, "base": "main", "title": "A change", **changes})
 
 
 class Lab:
@@ -168,7 +195,100 @@ class Lab:
         self.pass_s(self.terms.suspect_grace_ms / 1000)
         assert self.sweep() == ["revoked"]
 
+    # -- effects
+
+    def performing(self, **spec: Any) -> tuple[TaskId, Delivery]:
+        """A running Attempt that may do everything at the forge."""
+        _, task_id, delivery = self.running(**{"scope": SCOPE, **spec})
+        return task_id, delivery
+
+    def begin(
+        self, delivery: Delivery, params: Params | None = None, *, target: str = FORGE, **more: Any
+    ) -> Any:
+        asked: dict[str, Any] = {
+            "effect_id": EffectId(self.fresh("e")),
+            "delivery_id": delivery.delivery_id,
+            "fence": delivery.fence,
+            "target": target,
+            "params": params or pull_request(),
+            "finds": True,
+            "settling_ms": SETTLING_S * 1000,
+        }
+        command = ec.BeginEffect(**(asked | more))
+        return self.run(command)
+
+    def issue(self, effect_id: EffectId, call_id: str = "call1", within_s: float = CALL_S) -> Any:
+        return self.run(ec.IssueEffect(effect_id, call_id, round(within_s * 1000)))
+
+    def settle(
+        self, effect_id: EffectId, end: CallEnd = CallEnd.CONFIRMED, call_id: str = "call1", **more: Any
+    ) -> Any:
+        result = '{"number":7}' if end is CallEnd.CONFIRMED else None
+        return self.run(ec.SettleEffect(effect_id, call_id, end, **{"result": result, **more}))
+
+    def look_up(self, effect_id: EffectId, asked: Now | None = None, **said: Any) -> Any:
+        return self.run(ec.LookUpEffect(effect_id, asked or self.now, **said))
+
+    def doubt(self, effect_id: EffectId) -> Any:
+        return self.run(ec.DoubtEffect(effect_id))
+
+    def resolve(self, effect_id: EffectId, confirmed: bool, **more: Any) -> Any:
+        effect = self.effect(effect_id)
+        kind = AttentionKind.EFFECT_QUARANTINED
+        if self.item(kind, f"{effect.task_id}/{effect_id}") is None:
+            kind = AttentionKind.EFFECT_IN_DOUBT
+        item = self.item(kind, f"{effect.task_id}/{effect_id}")
+        more = {"item_version": item.version if item else 0, "by": "ann", "because": "I looked", **more}
+        return self.run(ec.ResolveEffect(effect_id, confirmed, **more))
+
+    def approve(self, task_id: TaskId, effect_id: EffectId | None, approve: bool = True, **more: Any) -> Any:
+        subject = f"{task_id}/{effect_id}" if effect_id else attempt_id(task_id, self.task(task_id).attempts)
+        item = self.item(AttentionKind.APPROVAL, subject)
+        more = {"item_version": item.version if item else 0, "by": "ann", "because": "it is fine", **more}
+        return self.run(ec.Approve(task_id, effect_id, approve, **more))
+
+    def issued(self, **spec: Any) -> tuple[TaskId, Delivery, EffectId]:
+        """A call under way."""
+        task_id, delivery = self.performing(**spec)
+        effect_id = self.begin(delivery).effect_id
+        assert self.issue(effect_id).problem is None
+        return task_id, delivery, effect_id
+
+    def doubted(self, **spec: Any) -> tuple[TaskId, Delivery, EffectId]:
+        """A call whose answer was lost."""
+        task_id, delivery, effect_id = self.issued(**spec)
+        assert self.settle(effect_id, CallEnd.LOST).state == "in_doubt"
+        return task_id, delivery, effect_id
+
+    def find_absent(self, effect_id: EffectId) -> None:
+        """Let the provider say twice, late enough, that it does not have it."""
+        for _ in range(2):
+            self.pass_s(CALL_S + SETTLING_S)
+            self.look_up(effect_id)
+        assert self.effect(effect_id).state == "absent"
+
+    def effect(self, effect_id: EffectId) -> Effect:
+        return self.get(Effect, effect_id)
+
+    def item(self, kind: AttentionKind, subject: str) -> Attention | None:
+        """The open question of this kind."""
+        item = self.world.find(Attention, item_id(kind, subject))
+        return item if item is not None and item.open else None
+
     # -- looking
+
+    def reason(self, task_id: TaskId) -> Reason:
+        """What `why` says of a Task."""
+        task = self.task(task_id)
+        facts = WhyFacts(
+            task=task,
+            attempt=self.attempt(task_id, task.attempts),
+            delivery=self.world.find(Delivery, task.lease) if task.lease else None,
+            recipients=tuple(self.world.every(Recipient)),
+            nodes={one.node_id: one for one in self.world.every(Node)},
+            attention=tuple(one for one in self.world.every(Attention) if one.subject.startswith(task_id)),
+        )
+        return why(facts, self.now.wall_ms)
 
     def refolded(self) -> World:
         """What the events alone make, from nothing."""

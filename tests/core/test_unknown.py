@@ -98,7 +98,10 @@ def test_a_final_answer_is_given_once_and_a_second_person_is_told_who_gave_it(
     assert lab.answer(task_id, 1, Answer.INVESTIGATE).answer is Answer.INVESTIGATE
     assert lab.attempt(task_id).answer_by == "ann"
     assert lab.answer(task_id, 1, answer).answer is answer
-    for again in Answer:
+    recorded = len(lab.events)
+    assert lab.answer(task_id, 1, answer).answer is answer, "the same word of the same person is told again"
+    assert len(lab.events) == recorded
+    for again in set(Answer) - {answer}:
         refusal = lab.answer(task_id, 1, again)
         assert isinstance(refusal, cm.Refusal)
         assert refusal.code == "conflict"

@@ -14,6 +14,8 @@ from tenure.core.ids import Address, ClaimId, IncarnationId
 from tenure.core.recipient import RecipientSpec
 from tenure.hub.access import Principal
 from tenure.hub.api import Api
+from tenure.hub.effect_desk import EffectDesk
+from tenure.hub.effects.registry import Registry
 from tenure.hub.legs import Legs
 from tenure.hub.service import Hub, Identity
 from tenure.ledger.memory import MemoryEngine, MemoryLedger, MemoryParts
@@ -75,6 +77,7 @@ class Lab:
         self.terms = terms or Terms()
         self.starts = 0
         self.engine: MemoryEngine | None = None
+        self.registry = Registry()
         self._make_ledger = ledger or Lab.in_memory
 
     def in_memory(self) -> Ledger:
@@ -94,8 +97,9 @@ class Lab:
         identity = Identity(incarnation=self.incarnation, version="1.2.3", secret=b"secret")
         ledger: Any = self._make_ledger(self)
         await ledger.open()
-        self.hub = Hub(ledger, self.clock, self.ids, self.terms, identity)
+        self.hub = Hub(ledger, self.clock, self.ids, self.terms, identity, self.registry)
         self.api, self.legs = Api(self.hub), Legs(self.hub)
+        self.effects = EffectDesk(self.hub, self.hub.broker)
         try:
             async with self.hub.running():
                 yield self

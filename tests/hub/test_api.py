@@ -232,6 +232,10 @@ async def test_a_question_is_answered_by_a_retry_and_its_reason() -> None:
         assert set(item.answers) == {"retry", "cancel"}
         reply = await lab.api.retry(BOB, task_id, "the blue one")
         assert (reply.number, reply.continues) == (2, None)
+        assert await lab.api.retry(BOB, task_id, "the blue one") == reply
+        for who, because in ((BOB, "the red one"), (ANN, "the blue one")):
+            with pytest.raises(er.NotOfferedError, match="under way"):
+                await lab.api.retry(who, task_id, because)
         (grant,) = await desk.claim()
         assert grant.spec.objective.endswith("Answer from bob: the blue one")
         assert (await lab.attempt(task_id, 2)).because == "the blue one"
@@ -296,6 +300,11 @@ async def test_an_unknown_attempt_is_run_again_with_the_persons_reason() -> None
         assert (await lab.attempt(attempt[:-2])).item_version == 1
         reply = await lab.api.reconcile(ANN, attempt, answered("rerun"))
         assert (reply.answer, reply.successor) == ("rerun", 2)
+        recorded = lab.hub.record.head()
+        assert await lab.api.reconcile(ANN, attempt, answered("rerun")) == reply
+        assert lab.hub.record.head() == recorded
+        with pytest.raises(er.ConflictError, match="answers are final"):
+            await lab.api.reconcile(BOB, attempt, answered("rerun"))
         with pytest.raises(er.ConflictError, match="answers are final"):
             await lab.api.reconcile(ANN, attempt, answered("retire"))
         first = await lab.attempt(attempt[:-2])
@@ -345,7 +354,7 @@ async def test_a_node_is_forgotten_by_its_name_and_again() -> None:
         (node,) = await lab.api.queries.nodes(None, 10)
         assert (node.revoked, node.recipients) == (True, ("claude@laptop",))
         (recipient,) = await lab.api.queries.recipients(None, 10)
-        assert recipient.why == "its node does not offer it any more"
+        assert recipient.why == "its node does not offer claude@laptop any more"
 
 
 async def test_a_token_for_a_node_or_for_an_unknown_role_is_not_issued() -> None:

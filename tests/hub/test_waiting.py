@@ -211,7 +211,10 @@ async def test_a_waiting_node_counts_as_connected_and_a_silent_one_does_not() ->
         await end(claims)
         lab.clock.pass_s(46)
         (recipient,) = await lab.api.queries.recipients(None, 10)
-        assert (recipient.available, recipient.why) == (False, "its node is not connected")
+        assert (recipient.available, recipient.why) == (
+            False,
+            "claude@laptop is not connected; start its node",
+        )
         task_id = await lab.submit()
         assert await lab.why(task_id) == "node_offline"
 

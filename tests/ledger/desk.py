@@ -9,15 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from tenure.core import commands as cm
+from tenure.core import effect_commands as ec
 from tenure.core.access import Role
 from tenure.core.attempt import Answer, Outcome, Usage, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.canonical import digest, text_digest
 from tenure.core.decide import decide
-from tenure.core.delivery import Delivery, Progress, Terms
-from tenure.core.ids import Address, ClaimId, DeliveryId, IncarnationId, NodeId, TaskId, attempt_id
+from tenure.core.delivery import Delivery, Now, Progress, Terms
+from tenure.core.effect import Effect
+from tenure.core.effect_commands import CallEnd
+from tenure.core.effect_kind import Comment, Merge, Params, PullRequest, Push
+from tenure.core.ids import Address, ClaimId, DeliveryId, EffectId, IncarnationId, NodeId, TaskId, attempt_id
 from tenure.core.recipient import RecipientSpec
+from tenure.core.scope import EffectKind, Scope
 from tenure.core.task import TaskSpec
+from tenure.core.webhook import ReceiveWebhook
 from tenure.ledger.memory import MemoryEngine, MemoryLedger, MemoryParts
 from tenure.ledger.port import Ledger
 from tenure.ledger.sqlite import SqliteLedger, SqliteParts
@@ -29,6 +35,19 @@ HUB = IncarnationId("i_hub1")
 NODE = NodeId("n_laptop")
 DAEMON = IncarnationId("i_daemon1")
 CLAUDE = Address("claude@laptop")
+SHA, OTHER_SHA, TREE = "a" * 40, "b" * 40, "c" * 40
+FORGE = "forge:acme/app"
+SCOPE = Scope(
+    kinds=tuple(EffectKind),
+    targets=("forge:*",),
+    branches=("tenure/*",),
+    approval=(EffectKind.MERGE,),
+    most=1_000,
+)
+
+
+def pull_request(head: str = "tenure/one", **changes: Any) -> PullRequest:
+    return PullRequest(**{"head": head, "base": "main", "title": "A change", **changes})
 
 
 class HandClock:
@@ -134,6 +153,9 @@ class Desk:
         self.count += 1
         return f"{prefix}_{self.count:04d}"
 
+    def now(self) -> Now:
+        return Now(self.clock.wall_ms(), self.clock.wall_ms() - START_MS, HUB)
+
     async def run(self, command: cm.Command) -> Any:
         return await self.ledger.execute(command)
 
@@ -201,6 +223,42 @@ class Desk:
         assert await self.report(delivery, verdict) == "recorded"
         return task_id
 
+    async def acting(self, **spec: Any) -> Delivery:
+        """A Delivery whose Attempt may do everything at the forge."""
+        task_id = await self.submit(scope=SCOPE, **spec)
+        (delivery,) = await self.claim()
+        assert delivery.task_id == task_id
+        assert await self.ack(delivery) == "delivered"
+        return delivery
+
+    def beginning(self, delivery: Delivery, params: Params, **more: Any) -> ec.BeginEffect:
+        asked: dict[str, Any] = {"target": FORGE, "finds": True, "settling_ms": 2_000}
+        return ec.BeginEffect(
+            effect_id=EffectId(self.fresh("e")),
+            delivery_id=delivery.delivery_id,
+            fence=delivery.fence,
+            params=params,
+            **(asked | more),
+        )
+
+    async def begin(self, delivery: Delivery, params: Params, **more: Any) -> EffectId:
+        return (await self.run(self.beginning(delivery, params, **more))).effect_id
+
+    async def called(
+        self, delivery: Delivery, params: Params, end: CallEnd = CallEnd.CONFIRMED, **more: Any
+    ) -> EffectId:
+        effect_id = await self.begin(delivery, params, **more)
+        answer = await self.run(ec.IssueEffect(effect_id, f"call of {effect_id}", 10_000))
+        assert answer.state == "issued"
+        result = '{"number":7}' if end is CallEnd.CONFIRMED else None
+        await self.run(ec.SettleEffect(effect_id, f"call of {effect_id}", end, result, "so it said"))
+        return effect_id
+
+    async def effect(self, effect_id: EffectId) -> Effect:
+        effect = await self.ledger.find(Effect, effect_id)
+        assert effect is not None
+        return effect
+
     async def sweep(self) -> list[str]:
         due = await self.ledger.due(self.clock.wall_ms(), 100)
         return [(await self.run(cm.Due(one))).what for one in due]
@@ -231,7 +289,7 @@ def refuse(name: str) -> Any:
 
 async def lived(desk: Desk) -> None:
     """A record with rows in every table, and a value in nearly every column."""
-    await desk.start(capacity=2, pools=("pool",))
+    await desk.start(capacity=3, pools=("pool",))
     await desk.run(cm.IssueCredential("k_1", "ann", Role.OPERATOR, text_digest("secret"), "hub"))
     await desk.run(cm.RevokeCredential("k_1", "ann"))
     await desk.run(cm.IssueCredential("k_2", "bob", Role.VIEWER, text_digest("other"), "hub"))
@@ -254,4 +312,28 @@ async def lived(desk: Desk) -> None:
     failed = await desk.completed(Verdict.FAILED)
     await desk.submit(after=(failed,))
     await desk.submit(continues=failed, because="with another base", route="elsewhere")
+    await desk.run(ReceiveWebhook("forge", "delivery-1", "push", text_digest("body")))
+    await desk.run(ReceiveWebhook("forge", "delivery-1", "push", text_digest("another body")))
+    await acted(desk)
     await desk.run(cm.NoteClockStep(90_000))
+
+
+async def acted(desk: Desk) -> None:
+    """Effects in every state, and a Task that waits for a person's word."""
+    delivery = await desk.acting()
+    task_id = delivery.task_id
+    lost = await desk.called(delivery, Push(ref="tenure/x", old=OTHER_SHA, new=SHA), CallEnd.LOST)
+    desk.clock.pass_s(20)
+    await desk.run(ec.LookUpEffect(lost, desk.now()))
+    await desk.called(delivery, pull_request(tree=TREE, head_sha=SHA))
+    await desk.called(delivery, pull_request("tenure/two"), CallEnd.ABSENT)
+    odd = await desk.called(delivery, pull_request("tenure/three"), CallEnd.LOST)
+    await desk.run(ec.LookUpEffect(odd, desk.now(), contradiction="two of them"))
+    await desk.called(delivery, Comment(number=7, body="Done."), CallEnd.LOST, finds=False)
+    issued = await desk.begin(delivery, pull_request("tenure/four"))
+    await desk.run(ec.IssueEffect(issued, "a call", 10_000))
+    allowed = await desk.begin(delivery, Merge(number=7, head_sha=SHA))
+    await desk.run(ec.Approve(task_id, allowed, True, 1, "ann", "it is fine"))
+    await desk.begin(delivery, Merge(number=8, head_sha=SHA))
+    await desk.begin(delivery, pull_request(tree=TREE, head_sha=SHA), again="closed by mistake")
+    await desk.submit(approval=True)

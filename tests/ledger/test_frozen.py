@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenure.core.attempt import AttemptState
+from tenure.core.effect import Effect
 from tenure.core.task import TERMINAL_TASK_STATES
 from tenure.ledger.row import FACETS, TABLES
 from tests.ledger.desk import Desk, lived, raw
@@ -73,6 +74,19 @@ def test_a_task_that_has_ended_never_changes(prompt: sqlite3.Connection) -> None
     for column in changing:
         refused(prompt, f"UPDATE tasks SET {column} = {column} WHERE state IN ({states})")
     assert changed(prompt, f"UPDATE tasks SET fence = fence WHERE state NOT IN ({states})") > 0
+
+
+@pytest.mark.parametrize("column", TABLES[Effect].changing)
+def test_an_effect_that_is_confirmed_never_changes(prompt: sqlite3.Connection, column: str) -> None:
+    refused(prompt, f"UPDATE effects SET {column} = {column} WHERE state = 'confirmed'")
+    assert changed(prompt, f"UPDATE effects SET {column} = {column} WHERE state <> 'confirmed'") > 0
+
+
+def test_two_effects_of_a_task_never_have_one_key(prompt: sqlite3.Connection) -> None:
+    columns = [column.name for column in TABLES[Effect].columns]
+    taken = ", ".join("'e_other'" if name == "effect_id" else name for name in columns)
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        prompt.execute(f"INSERT INTO effects ({', '.join(columns)}) SELECT {taken} FROM effects LIMIT 1")
 
 
 @pytest.mark.parametrize("column", ENDED_ATTEMPT)

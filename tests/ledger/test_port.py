@@ -17,7 +17,7 @@ from tenure.core.recipient import Node, Recipient
 from tenure.core.task import Task, TaskState
 from tenure.errors import InvalidError, TenureError, UnavailableError
 from tenure.ledger.chain import GENESIS, event_hash
-from tenure.ledger.port import Committed, TaskFilter
+from tenure.ledger.port import Committed, Opened, TaskFilter
 from tests.ledger.desk import CLAUDE, HUB, NODE, START_MS, Desk
 
 
@@ -199,6 +199,11 @@ async def test_lists_of_tasks_are_filtered_by_everything_that_is_named(desk: Des
     assert await listed(route="claude") == [api, done]
     assert await listed(labels={"team": "api"}) == [api, done]
     assert await listed(labels={"team": "api", "kind": "bug"}) == [api]
+    assert await listed(id_prefix=api) == [api]
+    assert await listed(id_prefix=api[:4]) == [web, api, done]
+    assert await listed(id_prefix=f"{api}0") == []
+    for other in ({"states": waiting}, {"route": "claude"}, {"labels": {"kind": "bug"}, "states": ended}):
+        assert await listed(id_prefix=web, **other) == ([web] if other == {"states": waiting} else [])
     assert await listed(labels={"team": "api"}, states=ended) == [done]
     assert await listed(labels={"team": "api"}, states=waiting) == [api]
     assert await listed(labels={"team": "api"}, submitted_by="bob") == []
@@ -295,6 +300,28 @@ async def test_an_unknown_attempt_is_found_with_its_late_report_and_its_question
     assert history is not None
     assert (history.late, history.attention) == ((late,), (closed,))
     assert history.task.state is TaskState.COMPLETED
+
+
+@pytest.mark.parametrize("open_only", [True, False])
+async def test_questions_are_listed_page_by_page_without_a_gap_or_a_repeat(
+    desk: Desk, open_only: bool
+) -> None:
+    await desk.start(capacity=5)
+    for _ in range(5):
+        await desk.submit()
+    deliveries = await desk.claim(5)
+    for delivery in deliveries:
+        await desk.ack(delivery)
+    for delivery in deliveries:
+        await desk.report(delivery, Verdict.UNKNOWN)
+    whole = await desk.ledger.attention(open_only)
+    assert len(whole) == 5
+    paged: list[Attention] = []
+    while page := await desk.ledger.attention(
+        open_only, 2, Opened(paged[-1].opened_at_ms, paged[-1].item_id) if paged else None
+    ):
+        paged += page
+    assert paged == whole
 
 
 async def test_a_history_names_what_its_task_waited_for(desk: Desk) -> None:

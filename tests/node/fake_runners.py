@@ -143,14 +143,22 @@ class FakeRunners:
 
     async def _spawned(self, run_dir: Path) -> SpawnResult:
         await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=self.spawn_delay_s)
-        if self.spawn_result is not None:
-            return self.spawn_result
         run = self.run(run_dir)
+        if self.spawn_result is not None:
+            if self.spawn_result.spawned is Spawned.UNRECORDED and run.launch:
+                run.started = self._took(run.launch)
+            return self.spawn_result
         if run.is_alive or run.started is not None or run.outcome is not None:
             return SpawnResult(spawned=Spawned.LOST)
         launch = run.launch
         assert launch is not None
-        run.started = Started(
+        run.started = self._took(launch)
+        run.is_alive, run.deadline_ns = True, launch.deadline_boottime_ns
+        run.task = asyncio.get_running_loop().create_task(self._execute(run, launch))
+        return SpawnResult(spawned=Spawned.STARTED)
+
+    def _took(self, launch: Launch) -> Started:
+        return Started(
             version=1,
             delivery_id=launch.delivery_id,
             fence=launch.fence,
@@ -159,9 +167,6 @@ class FakeRunners:
             started_at_ms=self.clock.wall_ms(),
             started_boottime_ns=self.clock.boot_ns(),
         )
-        run.is_alive, run.deadline_ns = True, launch.deadline_boottime_ns
-        run.task = asyncio.get_running_loop().create_task(self._execute(run, launch))
-        return SpawnResult(spawned=Spawned.STARTED)
 
     async def _execute(self, run: FakeRun, launch: Launch) -> None:
         outcome = ended(forbidden_outcome(launch, "i_runner", self.clock))

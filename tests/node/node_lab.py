@@ -111,6 +111,7 @@ class Lab:
         self.home = home
         self.executor = InPlace()
         self.mirror_executor = InPlace()
+        self.connection_factory: type[sqlite3.Connection] = Hasty
         self.legs: Any = None
         self.daemon: NodeDaemon | None = None
         self.working: asyncio.Task[None] | None = None
@@ -143,7 +144,9 @@ class Lab:
             ids=self.ids,
             executor=self.executor,
             mirror_executor=self.mirror_executor,
-            connect=lambda path: sqlite3.connect(path, check_same_thread=False, factory=Hasty),
+            connect=lambda path: sqlite3.connect(
+                path, check_same_thread=False, factory=self.connection_factory
+            ),
             runners=cast("Runners", self.wrapped_runners()),
             make_workspace=lambda _: cast("Workspace", self.workspace),
             platform=self.platform,

@@ -119,7 +119,9 @@ def test_a_program_that_is_not_there_is_a_configuration_failure(tmp_path: Path) 
         await lab.up()
         task_id = lab.hub.submit()
         assert await lab.verdict(task_id) == "failed"
-        assert outcome_of(lab, task_id).failure_class == "configuration"
+        outcome = outcome_of(lab, task_id)
+        assert outcome.failure_class == "configuration"
+        assert "ENOENT" in outcome.summary
         assert lab.hub.attempt(task_id).started_at_ms is None
 
     Lab(tmp_path).play(scenario)
@@ -411,3 +413,16 @@ def test_a_grace_for_a_cancel_leaves_time_for_the_report(tmp_path: Path) -> None
     lab.play(scenario)
     assert len(graces) == 1
     assert graces[0] <= 7.0
+
+
+def test_a_runner_that_started_nothing_and_could_not_record_it_is_believed(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        lab.runners.spawn_result = SpawnResult(spawned=Spawned.UNRECORDED, message="no space left")
+        await lab.up()
+        task_id = lab.hub.submit()
+        assert await lab.verdict(task_id) == "failed"
+        outcome = outcome_of(lab, task_id)
+        assert (outcome.failure_class, outcome.tree_gone) == ("capacity", True)
+        assert "no space left" in outcome.summary
+
+    Lab(tmp_path).play(scenario)

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from tenure.core.attempt import Outcome
 from tenure.core.delivery import Terms
 from tenure.core.late import Late, LateKind
-from tenure.errors import InvalidError
-from tenure.node.delivery.leasing import pace_for
+from tenure.errors import InvalidError, UnavailableError
+from tenure.node.delivery import leasing
+from tenure.node.delivery.leasing import Pace, pace_for
 from tenure.wire import legs as ws
 from tests.node.fake_hub import FakeLegs
 from tests.node.fake_runners import Program
@@ -336,3 +337,91 @@ def test_a_hub_with_short_leases_is_served_in_time(tmp_path: Path) -> None:
         assert lab.runners.runs[delivery_id].pauses == 0
 
     Lab(tmp_path, Terms(lease_ttl_ms=4_000)).play(scenario)
+
+
+class OneDumbLeg(FakeLegs):
+    """The renewal of one Delivery is never answered."""
+
+    dumb = ""
+
+    async def renew(self, request: ws.RenewRequest) -> ws.ItemsReply:
+        if any(one.delivery_id == self.dumb for one in request.items):
+            await pause(10_000.0)
+        return await super().renew(request)
+
+
+class DumbLab(Lab):
+    def wrapped_legs(self) -> OneDumbLeg:
+        return OneDumbLeg(self.hub)
+
+
+def test_a_part_of_a_round_that_is_never_answered_costs_the_other_parts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leasing, "BATCH", 1)
+
+    async def scenario(lab: Lab) -> None:
+        lab.runners.program = lambda _: Program(work_s=200.0)
+        await lab.up()
+        _, first = await lab.running()
+        _, second = await lab.running()
+        lab.legs.dumb = min(first, second)
+        await pause(100.0)
+        assert lab.runners.runs[min(first, second)].paused
+        assert lab.runners.runs[max(first, second)].pauses == 0
+
+    DumbLab(tmp_path).play(scenario)
+
+
+def test_a_report_that_may_be_recorded_is_not_followed_by_a_renewal(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        lab.runners.program = lambda _: Program(work_s=5.0)
+        await lab.up()
+        lab.hub.lose_replies["report"] = 1
+        task_id, _ = await lab.running()
+        assert await lab.verdict(task_id) == "completed"
+        lab.hub.refuse["report"] = UnavailableError("this leg is away")
+        await pause(120.0)
+        del lab.hub.refuse["report"]
+        await until(lambda: len(lab.hub.legs_heard("report")) > 1)
+        assert not [one for one in lab.hub.lab.world.every(Late) if one.kind is LateKind.RENEW]
+
+    Lab(tmp_path).play(scenario)
+
+
+def test_a_report_that_an_earlier_daemon_may_have_sent_is_not_followed_by_a_renewal(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        lab.runners.program = lambda _: Program(work_s=5.0)
+        await lab.up()
+        lab.hub.lose_replies["report"] = 100
+        task_id, _ = await lab.running()
+        assert await lab.verdict(task_id) == "completed"
+        lab.hub.refuse["report"] = UnavailableError("this leg is away")
+        await lab.restart()
+        await pause(60.0)
+        assert not [one for one in lab.hub.lab.world.every(Late) if one.kind is LateKind.RENEW]
+
+    Lab(tmp_path).play(scenario)
+
+
+@pytest.mark.parametrize(("renew_s", "margin_s", "ttl_s"), [(10, 3, 30), (10, 3, 24), (1, 1, 6), (2, 0.5, 5)])
+def test_a_pace_that_the_rules_of_the_settings_allow_is_kept(
+    renew_s: float, margin_s: float, ttl_s: float
+) -> None:
+    assert pace_for(renew_s, margin_s, ttl_s) == Pace(renew_every_s=renew_s, margin_s=margin_s)
+
+
+def test_a_pace_that_is_too_slow_for_the_hub_is_quickened(tmp_path: Path) -> None:
+    pace = pace_for(10, 3, 12)
+    assert 2 * pace.renew_every_s + pace.margin_s < 12
+
+
+def test_with_the_defaults_of_both_sides_nothing_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(lab: Lab) -> None:
+        await lab.up()
+        await lab.verdict(lab.hub.submit())
+
+    Lab(tmp_path).play(scenario)
+    assert [one.message for one in caplog.records if one.levelname != "INFO"] == []

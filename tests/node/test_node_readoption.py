@@ -10,6 +10,8 @@ from tenure.core.attempt import Outcome, Verdict
 from tenure.core.delivery import DeliveryState
 from tenure.core.late import Late
 from tenure.node.run.folder import Found
+from tenure.wire import legs as ws
+from tests.node.fake_hub import FakeLegs
 from tests.node.fake_runners import Program
 from tests.node.node_lab import Lab, pause, until
 
@@ -324,3 +326,29 @@ def test_what_was_told_of_a_tree_is_only_what_is_proven(tmp_path: Path) -> None:
 def test_an_outcome_survives_the_store_word_for_word() -> None:
     outcome = Outcome(verdict=Verdict.COMPLETED, summary="é", evidence='{"a":"\\u0000"}', tree_gone=True)
     assert msgspec.json.decode(msgspec.json.encode(outcome), type=Outcome) == outcome
+
+
+class DeafOnce(FakeLegs):
+    """The hub has heard a newer snapshot than the first one that comes."""
+
+    ignored = 0
+
+    async def reconcile(self, request: ws.ReconcileRequest) -> ws.ReconcileReply:
+        if not self.ignored:
+            self.ignored = request.sequence
+            return ws.ReconcileReply(ignored=True, advice=())
+        return await super().reconcile(request)
+
+
+class DeafLab(Lab):
+    def wrapped_legs(self) -> DeafOnce:
+        return DeafOnce(self.hub)
+
+
+def test_a_snapshot_that_was_ignored_is_followed_by_a_newer_one(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        await lab.up()
+        await until(lambda: lab.hub.legs_heard("reconcile"), 60.0)
+        assert lab.hub.legs_heard("reconcile")[0].sequence > lab.legs.ignored > 0
+
+    DeafLab(tmp_path).play(scenario)

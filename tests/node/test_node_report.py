@@ -20,7 +20,7 @@ from tenure.node.delivery.report import (
     without_evidence,
 )
 from tenure.node.delivery.start_failure import failure_of_error
-from tenure.node.execution.judging import Ended, judge_run, judge_unseen, tail_text
+from tenure.node.execution.judging import Ended, judge_run, judge_unseen, start_error_text, tail_text
 from tenure.node.run.folder import unreached
 from tenure.node.run.messages import Launch, LaunchStep, StepOutcome
 from tenure.node.run.messages import Outcome as RunnerOutcome
@@ -270,3 +270,26 @@ def test_a_failure_before_the_start_says_why_and_proves_that_nothing_is_left() -
 def test_without_its_evidence_a_report_says_what_became_of_it() -> None:
     found = without_evidence(Outcome(verdict=Verdict.COMPLETED, evidence="x" * 100), "too deep")
     assert msgspec.json.decode(found.evidence)["cut"] == ["all evidence: the hub refused it (too deep)"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "cwd", "error", "expected"),
+    [
+        (
+            ("codex",),
+            "/",
+            "ENOENT",
+            "there is no program codex on the PATH that it was given, /a:/b (ENOENT)",
+        ),
+        (("/x/codex",), "/", "ENOENT", "there is no program /x/codex, or what its first line names"),
+        (("codex",), "/", "EACCES", "codex cannot be executed (EACCES: why)"),
+        (("codex",), "/no/such/folder", "ENOENT", "its folder /no/such/folder is not there"),
+    ],
+)
+def test_a_program_that_could_not_be_executed_is_named(
+    argv: tuple[str, ...], cwd: str, error: str, expected: str
+) -> None:
+    failed = replace(unreached("turn", False), start_error=error, start_error_text="why")
+    launch = LaunchStep(name="turn", kind="harness", argv=argv, env={"PATH": "/a:/b"}, cwd=cwd)
+    assert expected in start_error_text(failed, launch)
+    assert error in start_error_text(failed, None)

@@ -9,9 +9,11 @@ import pytest
 
 from tenure.core.ids import AttemptId, DeliveryId
 from tenure.node.delivery.holding import Holdings
-from tenure.node.delivery.mirror import Mirror, Released
+from tenure.node.delivery.mirror import Mirror
+from tenure.node.delivery.mirrored import Released
 from tenure.node.delivery.retention import Retention, RetentionTools
 from tenure.node.run.runners import Runners
+from tenure.node.run.sweep import SweepResult
 from tests.node.workspace_lab import FIRST, SECOND, Lab, commit_all, opened_lab
 
 
@@ -24,6 +26,9 @@ class FakeMirror:
     async def released(self) -> list[Released]:
         return list(self.rows)
 
+    async def is_closed(self, attempt_id: AttemptId) -> bool:
+        return all(one.answer is not None for one in self.rows if one.attempt_id == attempt_id)
+
     async def drop(self, delivery_ids: list[DeliveryId]) -> None:
         self.rows = [one for one in self.rows if one.delivery_id not in delivery_ids]
 
@@ -35,16 +40,26 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
         yield opened
 
 
-def released(name: str, attempt: AttemptId, answer: str | None) -> Released:
-    return Released(DeliveryId(name), attempt, answer)
+def released(name: str, attempt: AttemptId, answer: str | None, *, tree_gone: bool = True) -> Released:
+    return Released(DeliveryId(name), attempt, answer, tree_gone)
 
 
-async def let_go(lab: Lab, mirror: FakeMirror) -> None:
+class FakeRunners:
+    """Sweeps that prove it, or not."""
+
+    def __init__(self) -> None:
+        self.gone = False
+
+    async def sweep(self, _: Path) -> SweepResult:
+        return SweepResult(gone=self.gone, survivors=0 if self.gone else 1)
+
+
+async def let_go(lab: Lab, mirror: FakeMirror, runners: FakeRunners | None = None) -> None:
     with ThreadPoolExecutor(2) as executor:
         tools = RetentionTools(
             mirror=cast("Mirror", mirror),
             holdings=Holdings({}),
-            runners=cast("Runners", None),
+            runners=cast("Runners", runners),
             workspace=lab.workspace,
             executor=executor,
             store=lab.store,
@@ -80,6 +95,30 @@ async def test_a_worktree_that_holds_more_than_its_evidence_stays(lab: Lab) -> N
     mirror = FakeMirror(released("d_1", FIRST, "recorded"))
     await let_go(lab, mirror)
     assert (worktree.path / "later.txt").exists()
+    # Its row is what lets a later clean-up know that the Attempt is closed.
+    assert [one.delivery_id for one in mirror.rows] == ["d_1"]
+    (worktree.path / "later.txt").unlink()
+    await let_go(lab, mirror)
+    assert mirror.rows == []
+    assert not worktree.path.exists()
+
+
+async def test_a_worktree_of_which_another_delivery_is_open_by_now_stays(lab: Lab) -> None:
+    worktree = await lab.prepare()
+    assert (await lab.evidence(worktree)).stored
+    await let_go(lab, FakeMirror(released("d_1", FIRST, "recorded"), released("d_2", FIRST, None)))
+    assert worktree.path.exists()
+
+
+async def test_a_run_folder_stays_until_its_tree_is_proven_gone(lab: Lab) -> None:
+    folder = run_folder(lab, "d_1")
+    mirror, runners = FakeMirror(released("d_1", FIRST, "recorded", tree_gone=False)), FakeRunners()
+    await let_go(lab, mirror, runners)
+    assert folder.exists()
+    assert len(mirror.rows) == 1
+    runners.gone = True
+    await let_go(lab, mirror, runners)
+    assert not folder.exists()
     assert mirror.rows == []
 
 

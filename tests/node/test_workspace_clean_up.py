@@ -11,12 +11,22 @@ from typing import Any
 
 import pytest
 
+from tenure.core.ids import AttemptId
 from tenure.errors import UnsafePathError
 from tenure.node.worktree import store_folder
 from tenure.node.worktree.clean_up import CleanUp, CleanUpItem
 from tenure.node.worktree.store_folder import delete_folder, folder_size, opened_folder
 from tenure.node.worktree.worktree import Worktree, folder_name
-from tests.node.workspace_lab import FIRST, SECOND, Lab, commit_all, git, make_repository, opened_lab
+from tests.node.workspace_lab import (
+    FIRST,
+    SECOND,
+    Lab,
+    closed_are,
+    commit_all,
+    git,
+    make_repository,
+    opened_lab,
+)
 
 
 @pytest.fixture
@@ -187,11 +197,27 @@ async def test_a_busy_repository_is_left_for_later(lab: Lab, monkeypatch: pytest
 
 async def test_removing_again_after_all_is_gone_does_nothing(lab: Lab) -> None:
     await lab.prepare()
-    clean_up = CleanUp(lab.workspace, {FIRST})
+    clean_up = CleanUp(lab.workspace, closed_are(FIRST))
     plan = await clean_up.plan()
     assert only(await clean_up.remove(plan)).removed
     assert only(await clean_up.remove(plan)).removed
     assert await clean_up.plan() == []
+
+
+async def test_an_attempt_that_is_granted_again_after_the_plan_keeps_its_worktree(lab: Lab) -> None:
+    worktree = await lab.prepare()
+    closed = [FIRST]
+
+    async def is_closed(attempt_id: AttemptId) -> bool:
+        return attempt_id in closed
+
+    clean_up = CleanUp(lab.workspace, is_closed)
+    plan = await clean_up.plan()
+    assert only(plan).removed
+    closed.clear()
+    item = only(await clean_up.remove(plan))
+    assert (item.removed, item.reason) == (False, "its Attempt is not closed")
+    assert worktree.path.exists()
 
 
 DYING = """
@@ -212,7 +238,9 @@ async def dying(command):
 
 async def main():
     tools = WorkspaceTools(environment=dict(os.environ), executor=ThreadPoolExecutor(1), boot_id="first-boot", run=dying)
-    clean_up = CleanUp(Workspace(Path(store), tools), {attempt})
+    async def is_closed(_):
+        return True
+    clean_up = CleanUp(Workspace(Path(store), tools), is_closed)
     await clean_up.remove(await clean_up.plan())
 
 asyncio.run(main())
@@ -242,7 +270,7 @@ async def test_a_clean_up_that_dies_before_any_call_of_git_loses_nothing(tmp_pat
 
 async def test_a_worktree_replaced_by_a_link_is_refused(lab: Lab, outside: Path) -> None:
     worktree = await lab.prepare()
-    clean_up = CleanUp(lab.workspace, {FIRST})
+    clean_up = CleanUp(lab.workspace, closed_are(FIRST))
     plan = await clean_up.plan()
     assert only(plan).removed
     worktree.path.rename(lab.folder / "away")
@@ -270,7 +298,7 @@ async def test_a_link_in_the_place_of_a_folder_of_the_store_is_refused(
     lab: Lab, outside: Path, place: str
 ) -> None:
     worktree = await lab.prepare()
-    clean_up = CleanUp(lab.workspace, {FIRST})
+    clean_up = CleanUp(lab.workspace, closed_are(FIRST))
     plan = await clean_up.plan()
     real = lab.store / place
     real.rename(outside / place)

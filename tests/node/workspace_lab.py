@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 from tenure.core.ids import AttemptId
-from tenure.node.worktree.clean_up import CleanUp, CleanUpItem
+from tenure.node.worktree.clean_up import CleanUp, CleanUpItem, IsClosed
 from tenure.node.worktree.evidence import Evidence
 from tenure.node.worktree.workspace import Workspace, WorkspaceLimits, WorkspaceTools
 from tenure.node.worktree.worktree import Worktree
@@ -88,11 +88,20 @@ class Lab:
 
     async def clean_up(self, *closed: AttemptId, nested_too: bool = False) -> list[CleanUpItem]:
         """What a real clean-up did with each thing."""
-        clean_up = CleanUp(self.workspace, set(closed), nested_too=nested_too)
+        clean_up = CleanUp(self.workspace, closed_are(*closed), nested_too=nested_too)
         return await clean_up.remove(await clean_up.plan())
 
     async def plan(self, *closed: AttemptId) -> list[CleanUpItem]:
-        return await CleanUp(self.workspace, set(closed)).plan()
+        return await CleanUp(self.workspace, closed_are(*closed)).plan()
+
+
+def closed_are(*attempts: AttemptId) -> IsClosed:
+    """What a store says in which these Attempts are closed."""
+
+    async def is_closed(attempt_id: AttemptId) -> bool:
+        return attempt_id in attempts
+
+    return is_closed
 
 
 @contextmanager

@@ -282,3 +282,41 @@ os.execv(sys.argv[1], sys.argv[1:])
     os.kill(runner_pid, signal.SIGTERM)
     outcome = run.outcome()
     assert (outcome.runner_signal, outcome.unknown, outcome.steps[0].exit_code) == (signal.SIGTERM, None, 45)
+
+
+BROKEN = """
+import os, sys
+from tenure.node.runner import main
+
+real_link, real_rename = os.link, os.rename
+
+def link(old, new):
+    real_link(old, new)
+    raise OSError(5, "Input/output error")
+
+def rename(old, new):
+    raise OSError(5, "Input/output error")
+
+os.link = link
+if sys.argv[2] == "worse":
+    os.rename, main.UNSTARTED_BOUND_S = rename, 0.1
+os._exit(main.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(("how", "code"), [("bad", 5), ("worse", 6)])
+def test_a_runner_that_fails_after_it_took_the_folder_says_that_nothing_was_started(
+    run: Run, how: str, code: int
+) -> None:
+    run.prepare(run.shell("touch $DIR/ran"))
+    done = subprocess.run([sys.executable, "-c", BROKEN, str(run.folder), how], timeout=60, check=False)
+    assert done.returncode == code
+    assert not (run.files / "ran").exists()
+    state = run.state()
+    if how == "bad":
+        assert state.outcome is not None
+        assert (state.outcome.never_started or "").startswith("could not begin")
+        assert state.outcome.tree_gone
+    else:
+        # The folder alone cannot say it; the exit code does.
+        assert state.found is Found.UNKNOWN

@@ -1,13 +1,22 @@
 """What the machine can do, read from made-up /proc folders and from the real one."""
 
 import os
+import resource
 import sys
 from pathlib import Path
 
 import pytest
 
 from tenure.runtime import platform
-from tenure.runtime.platform import NO_BOOT_ID, NO_CGROUP, NO_PROC, can_divide, inspect_platform, own_cgroups
+from tenure.runtime.platform import (
+    NO_BOOT_ID,
+    NO_CGROUP,
+    NO_PROC,
+    allow_open_files,
+    can_divide,
+    inspect_platform,
+    own_cgroups,
+)
 
 V1 = "31 23 0:30 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory"
 PURE = "30 23 0:26 / /sys/fs/cgroup rw,nosuid,nodev - cgroup2 cgroup2 rw,nsdelegate"
@@ -80,3 +89,14 @@ def test_each_weakness_has_a_code_a_consequence_and_a_remedy() -> None:
     known = [value for value in vars(platform).values() if isinstance(value, platform.Weakness)]
     assert len({weakness.code for weakness in known}) == len(known) == 5
     assert all(weakness.consequence and weakness.remedy for weakness in known)
+
+
+def test_a_process_may_hold_as_many_files_as_its_hard_limit_lets_it() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+        assert allow_open_files(300) == 300
+        assert allow_open_files(100) == 300
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[1] == before[1]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -1,7 +1,8 @@
 """Anything may be asked of the core, in any order: no rule breaks.
 
 The machine plays people, nodes, a network that loses, repeats and reorders, hub restarts, sleep and time. Every step is checked by
-`core.invariants` (in the Lab); beyond that, `why` must have an answer for every Task in every state that is reached.
+`core.invariants` (in the Lab); beyond that, `why` must have an answer for every Task in every state that is reached, and
+a provider counts that nothing is done twice.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from tenure.core import commands as cm
 from tenure.core.attempt import Answer, Attempt, Outcome, Verdict
+from tenure.core.attention import Attention
 from tenure.core.canonical import digest
 from tenure.core.delivery import Delivery, Terms
 from tenure.core.ids import DeliveryId, NodeId, attempt_id
@@ -21,6 +23,7 @@ from tenure.core.recipient import Node, Recipient
 from tenure.core.task import Task
 from tenure.core.why import WhyFacts, why
 from tests.core.lab import Lab
+from tests.stateful.effect_rules import SCOPE, EffectRules
 
 TERMS = Terms(
     offer_ttl_ms=2_000,
@@ -32,11 +35,12 @@ TERMS = Terms(
 )
 
 
-class CoreMachine(RuleBasedStateMachine):
+class CoreMachine(EffectRules, RuleBasedStateMachine):
     tasks = Bundle("tasks")
 
     def __init__(self) -> None:
         super().__init__()
+        self.begin_effects()
         self.lab = Lab(TERMS)
         self.nodes = [self.lab.node("alpha", capacity=2), self.lab.node("beta", capacity=1, pools=("pool",))]
 
@@ -51,9 +55,11 @@ class CoreMachine(RuleBasedStateMachine):
         target=tasks,
         route=st.sampled_from(["claude", "pool", "claude@alpha", "nobody"]),
         later=st.integers(0, 5),
+        approval=st.booleans(),
     )
-    def submit(self, route: str, later: int) -> Any:
-        return self.lab.submit(route=route, not_before_ms=self.lab.now.wall_ms + later * 1000)
+    def submit(self, route: str, later: int, approval: bool) -> Any:
+        not_before_ms = self.lab.now.wall_ms + later * 1000
+        return self.lab.submit(route=route, not_before_ms=not_before_ms, approval=approval, scope=SCOPE)
 
     @rule(target=tasks, before=tasks)
     def submit_dependent(self, before: Any) -> Any:
@@ -62,7 +68,7 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(node=st.integers(0, 1))
     def start_work(self, node: int) -> None:
         """The usual path in one step, so that short runs reach the states in which things go wrong."""
-        self.lab.submit(route=("claude@alpha", "pool")[node])
+        self.lab.submit(route=("claude@alpha", "pool")[node], scope=SCOPE)
         for delivery in self.lab.claim(self.nodes[node], 3):
             self.lab.ack(delivery)
 
@@ -196,6 +202,7 @@ class CoreMachine(RuleBasedStateMachine):
         self.lab.answer(attempt.task_id, attempt.number, answer, late_id=late, tree_gone=gone, **more)
 
     def teardown(self) -> None:
+        self.come_to_rest()
         assert self.lab.refolded().entities == self.lab.world.entities, (
             "the events alone do not make the state"
         )
@@ -203,6 +210,7 @@ class CoreMachine(RuleBasedStateMachine):
     @invariant()
     def why_always_answers(self) -> None:
         world = self.lab.world
+        open_items = [one for one in world.every(Attention) if one.open]
         for task in world.every(Task):
             facts = WhyFacts(
                 task=task,
@@ -211,6 +219,7 @@ class CoreMachine(RuleBasedStateMachine):
                 recipients=tuple(world.every(Recipient)),
                 nodes={one.node_id: one for one in world.every(Node)},
                 online=frozenset(self.nodes),
+                attention=tuple(one for one in open_items if one.subject.partition("/")[0] == task.task_id),
             )
             reason = why(facts, self.lab.now.wall_ms)
             assert reason.code

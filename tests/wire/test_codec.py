@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from tenure.core.limits import JSON_DEPTH, LAST_INSTANT_MS
 from tenure.errors import InvalidError, TooDeepError, TooLargeError
-from tenure.wire.codec import decode, instant, nesting_depth, parse_instant
+from tenure.wire.codec import (
+    decode,
+    instant,
+    nesting_depth,
+    parse_instant,
+    refuse_repeated_names,
+)
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -76,3 +82,33 @@ def test_an_instant_is_read_back_as_it_was_written(at_ms: int) -> None:
 def test_what_is_no_instant_with_a_zone_is_refused(text: str) -> None:
     with pytest.raises(InvalidError):
         parse_instant(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "a": 2}',
+        '[{"x": {"b": 1, "a": [], "b": {}}}]',
+        '{"a": 1, "\\u0061": 2}',
+        '{"": 1, "": 1}',
+    ],
+)
+def test_an_object_that_names_a_field_twice_is_refused(text: str) -> None:
+    with pytest.raises(InvalidError, match="twice in one object"):
+        refuse_repeated_names(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"a": 1}, {"a": 2}]', '{"a": {"a": "\\"a\\":1"}}', "[1e999, -0.5]", '"a"']
+)
+def test_a_name_may_stand_in_several_objects(text: str) -> None:
+    refuse_repeated_names(text.encode())
+
+
+def test_numbers_of_any_length_cost_no_more_than_their_length() -> None:
+    refuse_repeated_names(b'{"a": ' + b"9" * 1_000_000 + b"}")
+
+
+@given(VALUES)
+def test_what_was_written_from_real_objects_never_repeats_a_name(value: object) -> None:
+    refuse_repeated_names(json.dumps(value).encode())

@@ -27,9 +27,12 @@ CATALOG: dict[str, tuple[Row, ...]] = {
         ("why", "tasks", "Say why a task is where it is."),
         ("log", "output_log", "Show what an attempt wrote."),
         ("events", "event_log", "Show what was recorded."),
+        ("draw", "draw", "Draw a task's story as a picture."),
     ),
     "Decide": (
         ("attention", "attention", "List what needs you."),
+        ("approve", "effect_answers", "Allow an effect, or a task's attempt, that waits for a person."),
+        ("reject", "effect_answers", "Refuse an effect, or a task's attempt, that waits for a person."),
         ("reconcile", "reconciliation", "Answer for an attempt whose outcome is unknown."),
         ("cancel", "tasks", "Cancel a task."),
         ("retry", "tasks", "Let a task be tried again, with your reason."),
@@ -39,6 +42,10 @@ CATALOG: dict[str, tuple[Row, ...]] = {
         ("fetch", "changes", "Fetch an attempt's commits into your repository, as a branch."),
         ("worktree", "changes", "Say where an attempt's worktree is."),
         ("gc", "changes", "Remove worktrees and run folders that nobody needs any more."),
+    ),
+    "For agents": (
+        ("effect", "effects", "Ask for effects outside (pull requests, comments, …), and look at them."),
+        ("mcp", "mcp", "Serve a task's own tools to its agent, over the Model Context Protocol."),
     ),
     "Operate": (
         ("nodes", "fleet", "List nodes, release one from quarantine, or forget one."),

@@ -56,13 +56,12 @@ Of every command, after `sysexits.h`:
 | --- | --- |
 | 0 | done |
 | 1 | `doctor` found something that must be mended; `demo` found something that is not so; `down` could not end something |
-| 2 | the command line is wrong |
 {errors}
 | 130 | interrupted (Ctrl-C) |
 | 141 | whoever read the output went away |
 """
 EXIT_MEANINGS: dict[int, str] = {
-    64: "the request is wrong, and stays so however often it is sent",
+    64: "the command line or the request is wrong, and stays so however often it is sent",
     65: "the record says otherwise: it has moved on, it has ended, or this is not offered",
     66: "there is no such task, attempt, node or file",
     69: "nothing happened: the hub or the store could not be reached, or declined; try again",

@@ -21,6 +21,7 @@ from tenure.core.commands import Done
 from tenure.core.limits import BATCH
 from tenure.wire import api
 from tenure.wire.codec import decode
+from tenure.wire.effects import DecisionRequest, EffectBody, ResolveRequest
 
 PAGE = 500
 SILENCE_S = 60.0
@@ -109,16 +110,17 @@ class HubClient:
 
     async def retry(self, task_id: str, because: str, key: str | None = None) -> api.RetryReply:
         """Try again with a reason: the next Attempt of a Task that waits for an answer, or a new Task that
-        continues one that has ended. With a `key` the latter is recorded once."""
+        continues one that has ended. With a `key` it is recorded once, however often it is sent."""
         headers = {"Idempotency-Key": key} if key else {}
         body = api.RetryRequest(because=because)
         path = f"/v1/tasks/{_part(task_id)}/retry"
-        return await self._write(api.RetryReply, path, body, Effect.ONCE, headers=headers)
+        effect = Effect.SAME if key else Effect.ONCE
+        return await self._write(api.RetryReply, path, body, effect, headers=headers)
 
     async def reconcile(self, attempt_id: str, answer: api.ReconcileBody) -> api.ReconcileReplyBody:
-        """Answer an unknown Attempt (`t_…/3`)."""
+        """Answer an unknown Attempt (`t_…/3`). The same answer for the same reason is recorded once."""
         path = f"/v1/attempts/{_part(attempt_id)}/reconcile"
-        return await self._write(api.ReconcileReplyBody, path, answer, Effect.ONCE)
+        return await self._write(api.ReconcileReplyBody, path, answer, Effect.SAME)
 
     # -- events
 
@@ -164,15 +166,52 @@ class HubClient:
 
     # -- attention
 
-    async def attention(self, *, open_only: bool = True, limit: int = PAGE) -> tuple[api.AttentionBody, ...]:
-        """Questions to people, the longest open first; with the closed ones, the latest opened first."""
-        flag = str(open_only).lower()
-        return await self._read(tuple[api.AttentionBody, ...], "/v1/attention", open=flag, limit=limit)
+    async def attention(
+        self, *, open_only: bool = True, after: api.AttentionBody | None = None, limit: int = PAGE
+    ) -> tuple[api.AttentionBody, ...]:
+        """Questions to people, the longest open first; with the closed ones, the latest opened first. From after one
+        of them on."""
+        kind = tuple[api.AttentionBody, ...]
+        place = None if after is None else f"{after.opened_at},{after.item_id}"
+        return await self._read(kind, "/v1/attention", open=str(open_only).lower(), after=place, limit=limit)
+
+    async def every_question(
+        self, *, open_only: bool = True, limit: int = PAGE
+    ) -> tuple[api.AttentionBody, ...]:
+        """All questions to people, in the order of `attention`, page by page of `limit`."""
+        found: list[api.AttentionBody] = []
+        after = None
+        while page := await self.attention(open_only=open_only, after=after, limit=limit):
+            found += page
+            after = page[-1]
+            if len(page) < limit:
+                break
+        return tuple(found)
 
     async def close_attention(self, item_id: str, item_version: int, because: str) -> Done:
         """Close a question that is done once somebody has read it."""
         body = api.CloseRequest(item_version=item_version, because=because)
         return await self._write(Done, f"/v1/attention/{_part(item_id)}/close", body, Effect.SAME)
+
+    # -- Effects
+
+    async def effects(self, task_id: str) -> tuple[EffectBody, ...]:
+        """Every Effect of a Task, oldest first."""
+        return await self._read(tuple[EffectBody, ...], f"/v1/tasks/{_part(task_id)}/effects")
+
+    async def effect(self, effect_id: str) -> EffectBody:
+        """One Effect (`e_…`)."""
+        return await self._read(EffectBody, f"/v1/effects/{_part(effect_id)}")
+
+    async def decide(self, subject: str, decision: DecisionRequest, *, approve: bool) -> Done:
+        """Approve or reject an Effect (`e_…`), or a Task's newest Attempt (`t_…`). The same decision for the same
+        reason is recorded once."""
+        word = "approve" if approve else "reject"
+        return await self._write(Done, f"/v1/approvals/{_part(subject)}/{word}", decision, Effect.SAME)
+
+    async def resolve(self, effect_id: str, word: ResolveRequest) -> Done:
+        """Say what became of an Effect in doubt or in quarantine. The same word is recorded once."""
+        return await self._write(Done, f"/v1/effects/{_part(effect_id)}/resolve", word, Effect.SAME)
 
     # -- tokens
 

@@ -113,15 +113,15 @@ class Link:
             OutcomeUnknownError: it cannot be told whether it happened.
             TenureError: what the hub answered.
         """
-        response = await self.send(ask)
+        content = await self.send(ask)
         try:
-            return decode(kind, response.content, ANSWER_BYTES)
+            return decode(kind, content, ANSWER_BYTES)
         except er.InvalidError as problem:
             # It was heard and done, perhaps; only what it says cannot be read.
             raise self._lost(ask, f"its answer cannot be read: {problem}") from problem
 
-    async def send(self, ask: Ask) -> httpx.Response:
-        """Send, and give the successful answer back unread; repeats and raises as `ask` does.
+    async def send(self, ask: Ask) -> bytes:
+        """Send, and give the body of the successful answer back as it is; repeats and raises as `ask` does.
 
         Raises:
             UnavailableError: nothing happened.
@@ -151,11 +151,16 @@ class Link:
             path=ask.path,
         ) from lost
 
-    async def _send_once(self, ask: Ask) -> httpx.Response:
+    async def _send_once(self, ask: Ask) -> bytes:
         try:
             # Each read has its own bound; together they have this one, whoever trickles.
             async with asyncio.timeout(self._timeout_s + ask.wait_s + CONNECT_TIMEOUT_S):
-                response = await self._http.send(self._request(ask, self._timeout_s + ask.wait_s))
+                request = self._request(ask, self._timeout_s + ask.wait_s)
+                response = await self._http.send(request, stream=True)
+                try:
+                    content = await _content(response)
+                finally:
+                    await response.aclose()
         except TimeoutError as problem:
             raise self._lost(ask, "no whole answer in time") from problem
         except NEVER_LEFT as problem:
@@ -164,15 +169,17 @@ class Link:
                 "Is it running? `tenure doctor` looks.",
                 url=self.base_url,
             ) from problem
-        except httpx.TransportError as problem:
+        except (httpx.TransportError, httpx.DecodingError) as problem:
             raise self._lost(ask, _told(problem)) from problem
-        error = error_of(response)
+        if content is None:
+            raise self._lost(ask, f"its answer is longer than {ANSWER_BYTES} bytes")
+        error = error_of(response, content)
         if error is not None:
             raise error
         if not response.is_success:
             said = f"{response.status_code} {response.reason_phrase}".strip()
             raise self._lost(ask, f"{response.url} answered {said}; that is no answer of a Tenure hub")
-        return response
+        return content
 
     def _lost(self, ask: Ask, told: str) -> er.TenureError:
         if ask.effect is Effect.NONE:
@@ -206,8 +213,8 @@ class Link:
             response = await self._http.send(self._request(ask, read_timeout_s), stream=True)
             try:
                 if response.is_error:
-                    await response.aread()
-                    raise error_of(response) or self._lost(ask, f"status {response.status_code}")
+                    content = await _content(response) or b""
+                    raise error_of(response, content) or self._lost(ask, f"status {response.status_code}")
                 yield response
             finally:
                 await response.aclose()
@@ -217,14 +224,26 @@ class Link:
             ) from problem
 
 
-def error_of(response: httpx.Response) -> er.TenureError | None:
+async def _content(response: httpx.Response) -> bytes | None:
+    """The body of an answer; None if it is longer than `ANSWER_BYTES`, of which no more is read or kept than that."""
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in response.aiter_bytes():
+        size += len(piece)
+        if size > ANSWER_BYTES:
+            return None
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def error_of(response: httpx.Response, content: bytes) -> er.TenureError | None:
     """The error that the hub answered with; None for a success, and for what is no answer of a hub (a proxy's 502 or
     408): what became of the request cannot be told from it."""
     if response.is_success:
         return None
     if response.headers.get("content-type", "").startswith(PROBLEM_TYPE):
         with contextlib.suppress(er.InvalidError):
-            problem = decode(Problem, response.content, ANSWER_BYTES)
+            problem = decode(Problem, content, ANSWER_BYTES)
             return er.all_errors().get(problem.code, er.TenureError)(problem.detail, **problem.facts)
     return None
 
@@ -247,4 +266,5 @@ def _told(problem: Exception) -> str:
 async def _pause(seconds: float) -> None:
     """Wait on the event loop's own clock, which is whatever clock the loop was given."""
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.Event().wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await asyncio.Event().wait()

@@ -103,6 +103,13 @@ class UserRepository:
             found = await self._git.ask("resolve a revision", top_level, *_RESOLVE, f"{revision}^{{commit}}")
             if found.ok:
                 return found.line
+            if revision == "HEAD":
+                raise BaseNotFoundError(
+                    f"{top_level} has no commit yet, and a task begins from one: make it (`git add .`, then `git commit "
+                    "-m Begin`), or give the task no repository (--no-repo)",
+                    repository=str(top_level),
+                    revision=revision,
+                )
         shown = path_text(os.fsencode(revision[:80]))
         raise BaseNotFoundError(
             f"{shown!r} names no commit in {top_level}; fetch it, or name another base",

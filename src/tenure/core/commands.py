@@ -20,6 +20,7 @@ from tenure.core.effect_commands import EffectAnswer, EffectCommand
 from tenure.core.ids import Address, ClaimId, DeliveryId, IncarnationId, NodeId, TaskId
 from tenure.core.recipient import RecipientSpec
 from tenure.core.task import TaskSpec
+from tenure.core.webhook import ReceiveWebhook, WebhookAnswer
 
 
 class Refusal(Struct, frozen=True):
@@ -341,6 +342,7 @@ Command = (
     | StartHub
     | NoteClockStep
     | EffectCommand
+    | ReceiveWebhook
 )
 
 Reply = (
@@ -355,5 +357,6 @@ Reply = (
     | SnapshotAnswer
     | DueAnswer
     | EffectAnswer
+    | WebhookAnswer
     | Refusal
 )

@@ -33,6 +33,8 @@ from tenure.core.leasing import decide_due, decide_renew
 from tenure.core.reconciliation import decide_close, decide_reconcile, decide_retry
 from tenure.core.reporting import decide_hand_back, decide_report, decide_snapshot
 from tenure.core.submission import decide_release, decide_submit
+from tenure.core.webhook import ReceiveWebhook
+from tenure.core.webhook_receipt import decide_receive_webhook
 from tenure.core.world import World
 
 
@@ -73,4 +75,5 @@ _DECIDERS: dict[type[Any], Callable[[Draft, Any], Any]] = {
     ec.LookUpEffect: decide_look_up,
     ec.ResolveEffect: decide_resolve,
     ec.Approve: decide_approve,
+    ReceiveWebhook: decide_receive_webhook,
 }

@@ -98,6 +98,20 @@ class Effect(Struct, frozen=True):
     def is_settled(self) -> bool:
         return self.state not in UNSETTLED
 
+    @property
+    def has_ended(self) -> bool:
+        """Confirmed or absent: nothing happens to it by itself any more."""
+        return self.state in (EffectState.CONFIRMED, EffectState.ABSENT)
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.state is EffectState.ISSUED
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Is its provider to be asked what became of it?"""
+        return self.state is EffectState.IN_DOUBT and self.finds and not self.quarantined
+
 
 def short_name(effect: Effect) -> str:
     """How a person is told of it: kind, target and subject."""

@@ -28,6 +28,7 @@ from tenure.core.ids import DeliveryId, TaskId
 from tenure.core.late import LateKind
 from tenure.core.limits import OPEN_EFFECTS, REASON_LENGTH
 from tenure.core.proof import hear_late
+from tenure.core.recipient import Node
 from tenure.core.scope import Scope, may
 from tenure.core.task import Task
 
@@ -119,7 +120,8 @@ def authority(draft: Draft, delivery: Delivery, fence: int) -> Refusal | None:
     """Why the holder of this fence may not begin or issue an Effect now."""
     task = draft.get(Task, delivery.task_id)
     held = task.lease == delivery.delivery_id and fence == delivery.fence == task.fence
-    if not held or delivery.state is not DeliveryState.DELIVERED:
+    is_gone = draft.get(Node, delivery.node_id).revoked  # a person's word; its lease runs out by itself
+    if not held or is_gone or delivery.state is not DeliveryState.DELIVERED:
         return _stale(delivery.delivery_id)
     if task.is_cancel_requested:
         return Refusal(

@@ -10,6 +10,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from tenure.core.delivery import Now
+from tenure.core.effect import EffectState
 from tenure.core.effect_kind import Params
 from tenure.core.ids import DeliveryId, EffectId, TaskId
 
@@ -107,6 +108,14 @@ class EffectAnswer(Struct, frozen=True):
     replayed: bool = False
     adopted: bool = False
     problem: str | None = None
+
+    @property
+    def may_be_called(self) -> bool:
+        return self.state == EffectState.INTENDED and self.problem is None
+
+    @property
+    def is_issued(self) -> bool:
+        return self.state == EffectState.ISSUED
 
 
 EffectCommand = (

@@ -171,4 +171,6 @@ _BY_WORD = frozenset({EffectState.ABSENT, EffectState.AWAITING_APPROVAL})
 
 def effect_quarantined(space: Space, event: ev.EffectQuarantined, _now: Now) -> None:
     effect = get(space, Effect, event.effect_id)
-    space.put(replace(effect, quarantined=True, due_at_ms=None, reason=event.reason))
+    # A call that is under way stays due: until it is in doubt nobody can say what became of it.
+    due = effect.due_at_ms if effect.state is EffectState.ISSUED else None
+    space.put(replace(effect, quarantined=True, due_at_ms=due, reason=event.reason))

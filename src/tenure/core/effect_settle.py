@@ -7,12 +7,14 @@ in quarantine, and a person decides."""
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tenure.core import effect_events as ev
 from tenure.core.asking import ask, settle
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.commands import Done, Refusal
 from tenure.core.concluding import go_on
-from tenure.core.delivery import is_over
+from tenure.core.delivery import Term, is_over
 from tenure.core.draft import Draft
 from tenure.core.effect import Effect, EffectState, short_name
 from tenure.core.effect_commands import (
@@ -183,17 +185,19 @@ def _not_found(draft: Draft, effect: Effect, command: LookUpEffect) -> None:
     """It proves something only when it was asked after the call can no longer land and the provider has settled; and
     then once more."""
     call, first = effect.call_term, effect.not_found_term
-    if call is not None:
-        settled = type(call)(
-            call.ends_at_ms + effect.settling_ms, call.length_ms + effect.settling_ms, call.hub, call.awake_ms
-        )
-        if not is_over(settled, command.asked):
-            return
+    if first is None and call is not None and not is_over(_with_settling(call, effect), command.asked):
+        return
     if first is None:
         gap = max(effect.settling_ms, LEAST_GAP_MS)
         draft.emit(ev.EffectLookedUp(task_id=effect.task_id, effect_id=effect.effect_id, again_after_ms=gap))
     elif is_over(first, command.asked):
         _close(draft, effect, EffectState.ABSENT, None, "the provider does not have it, asked twice")
+
+
+def _with_settling(call: Term, effect: Effect) -> Term:
+    """After it the call can no longer land, and what it did can be seen."""
+    more = effect.settling_ms
+    return replace(call, ends_at_ms=call.ends_at_ms + more, length_ms=call.length_ms + more)
 
 
 def decide_resolve(draft: Draft, command: ResolveEffect) -> Done | Refusal:
@@ -217,13 +221,30 @@ def decide_resolve(draft: Draft, command: ResolveEffect) -> Done | Refusal:
             f"{effect.effect_id} is {effect.state}; no person is asked about it.",
             {"state": str(effect.state)},
         )
-    refusal = _word_refusal(command, item)
+    refusal = _word_refusal(command, item) or _early_refusal(draft, effect, command)
     if refusal is not None:
         return refusal
     settle(draft, item.kind, subject_of(effect), word)
     if effect.state is not EffectState.CONFIRMED:  # what is confirmed stays; the word stands at the question
         _close(draft, effect, state, command.result, command.because, command.by)
     return Done()
+
+
+def _early_refusal(draft: Draft, effect: Effect, command: ResolveEffect) -> Refusal | None:
+    """A person, too, can only say that it is not there once its call can no longer land."""
+    call = effect.call_term
+    lands = effect.state is EffectState.ISSUED or (
+        effect.state is EffectState.IN_DOUBT
+        and call is not None
+        and not is_over(_with_settling(call, effect), draft.now)
+    )
+    if command.confirmed or not lands:
+        return None
+    return Refusal(
+        "effect_pending",
+        f"the call of {effect.effect_id} may still arrive; nobody can say yet that it did not. Look again in a while.",
+        {"state": str(effect.state), "until_ms": _with_settling(call, effect).ends_at_ms if call else None},
+    )
 
 
 def _word_refusal(command: ResolveEffect, item: Attention) -> Refusal | None:

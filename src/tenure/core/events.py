@@ -16,6 +16,7 @@ from tenure.core.late import LateKind
 from tenure.core.recipient import RecipientSpec
 from tenure.core.stream import HubEvent, NodeEvent, TaskEvent
 from tenure.core.task import CancelStep, TaskSpec, TaskState
+from tenure.core.webhook_events import WebhookEvent
 
 
 class TaskSubmitted(TaskEvent, frozen=True, kw_only=True, tag="task_submitted"):
@@ -318,4 +319,5 @@ Event = (
     | HubAttentionOpened
     | HubAttentionClosed
     | EffectEvent
+    | WebhookEvent
 )

@@ -15,6 +15,8 @@ from tenure.core import effect_evolution as effect
 from tenure.core import events as ev
 from tenure.core import node_evolution as node
 from tenure.core import task_evolution as task
+from tenure.core import webhook_events as wh
+from tenure.core import webhook_evolution as webhook
 from tenure.core.delivery import Now
 from tenure.core.world import Space
 
@@ -72,4 +74,6 @@ _EVOLVERS: dict[type[Any], Callable[[Space, Any, Now], None]] = {
     ef.EffectLookedUp: effect.effect_looked_up,
     ef.EffectSettled: effect.effect_settled,
     ef.EffectQuarantined: effect.effect_quarantined,
+    wh.WebhookReceived: webhook.webhook_received,
+    wh.WebhookRefused: webhook.webhook_refused,
 }

@@ -73,3 +73,13 @@ OPEN_EFFECTS = 100
 """Effects of one Task that are open at a time: they stand in its row, and the end of its lease looks at each."""
 SCOPE_PATTERNS = 100
 """Patterns of each kind in one scope; each is tried on every Effect."""
+WEBHOOK_BYTES = 4 * 1_048_576
+"""The body of a webhook: a push of the most commits that a forge lists stays below. It is read before its signature can
+be checked, so anybody can make the hub hold this much."""
+WEBHOOK_ID_LENGTH = 100
+"""A forge's delivery id; all of them send UUIDs."""
+WEBHOOK_EFFECTS = 100
+"""Effects that one webhook gives reason to ask for; further ones are found out about in their own time."""
+WEBHOOKS_AN_HOUR = 5_000
+"""Webhooks of one provider claimed within an hour. Each is an event and a row that are kept for good; a busy forge of a
+whole company stays below, and a message that is turned away is only a hint that was missed."""

@@ -18,17 +18,18 @@ from tenure.core.late import Late
 from tenure.core.recipient import Node, Recipient
 from tenure.core.scope import EffectKind
 from tenure.core.task import Task
+from tenure.core.webhook import Inbound
 from tenure.errors import InvariantError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Entity = Task | Attempt | Delivery | Recipient | Node | Attention | Late | Credential | Hub | Effect
+Entity = Task | Attempt | Delivery | Recipient | Node | Attention | Late | Credential | Hub | Effect | Inbound
 ENTITY_KINDS: tuple[type[Entity], ...] = (
-    Task, Attempt, Delivery, Recipient, Node, Attention, Late, Credential, Hub, Effect,
+    Task, Attempt, Delivery, Recipient, Node, Attention, Late, Credential, Hub, Effect, Inbound,
 )  # fmt: skip
 
-E = TypeVar("E", Task, Attempt, Delivery, Recipient, Node, Attention, Late, Credential, Hub, Effect)
+E = TypeVar("E", Task, Attempt, Delivery, Recipient, Node, Attention, Late, Credential, Hub, Effect, Inbound)
 Changes = dict[type[Any], dict[str, Any]]
 
 

@@ -40,6 +40,8 @@ class Alarm:
         while (left_ms := self._until_ms - self._clock.wall_ms()) > 0:
             self._moved.clear()
             try:
-                await asyncio.wait_for(self._moved.wait(), None if math.isinf(left_ms) else left_ms / 1000)
+                # Not `wait_for`: it swallows a cancellation that comes with the event, and the loop would never end.
+                async with asyncio.timeout(None if math.isinf(left_ms) else left_ms / 1000):
+                    await self._moved.wait()
             except TimeoutError:
                 continue

@@ -12,7 +12,7 @@ from tenure.core import effect_commands as ec
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.delivery import Delivery
-from tenure.core.effect import Effect, EffectState
+from tenure.core.effect import Effect
 from tenure.core.effect_begin import PROBLEM_OF
 from tenure.core.effect_kind import WITNESSED, parse
 from tenure.core.ids import EffectId, TaskId, attempt_id
@@ -95,7 +95,7 @@ class EffectDesk:
                 settling_ms=round(reached.capabilities.settling_s * 1000),
             )
         )
-        if answer.state == EffectState.INTENDED and answer.problem is None:
+        if answer.may_be_called:
             self._broker.start(answer.effect_id)
         effect = await self._broker.settled(answer.effect_id, min(max(asked.wait_s, 0.0), LONGEST_WAIT_S))
         if effect is None:

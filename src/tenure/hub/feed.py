@@ -78,7 +78,8 @@ class Feed:
                 if self._closed:
                     return
                 try:
-                    await asyncio.wait_for(woken.wait(), BEAT_S)
+                    async with asyncio.timeout(BEAT_S):
+                        await woken.wait()
                 except TimeoutError:
                     yield []
         finally:

@@ -11,6 +11,7 @@ from tenure.core.delivery import Delivery
 from tenure.core.effect import Effect
 from tenure.core.effect_key import recorded_key
 from tenure.core.ids import attempt_id
+from tenure.core.recipient import Node
 from tenure.core.task import Task
 from tenure.ledger.wants import Plan, Wants
 
@@ -33,6 +34,7 @@ def begin_plan(command: ec.BeginEffect, wants: Wants, world: LoadedWorld) -> Pla
         return
     wants.key(Task, delivery.task_id)
     wants.key(Attempt, delivery.attempt_id)
+    wants.key(Node, delivery.node_id)
     key = (delivery.task_id, recorded_key(command.key, command.again, delivery.task_id, params))
     about = (delivery.task_id, str(params.kind), params.subject)
     wants.look_up("effect_keys", key)
@@ -60,6 +62,9 @@ def effect_plan(command: EffectNamed, wants: Wants, world: LoadedWorld) -> Plan:
     if task is not None:
         wants.key(Attempt, attempt_id(task.task_id, task.attempts), attempt_id(task.task_id, effect.number))
         wants.item(attempt_id(task.task_id, task.attempts), AttentionKind.APPROVAL)
+    delivery = world.shelves[Delivery].peek(effect.delivery_id)
+    if delivery is not None and isinstance(command, ec.IssueEffect):
+        wants.key(Node, delivery.node_id)
 
 
 def approve_plan(command: ec.Approve, wants: Wants, world: LoadedWorld) -> Plan:

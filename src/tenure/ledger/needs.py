@@ -25,6 +25,7 @@ from tenure.core.late import Late, LateKind, late_id
 from tenure.core.limits import GRANTS
 from tenure.core.recipient import Node, Recipient, recipient_queues
 from tenure.core.task import Task
+from tenure.core.webhook import Inbound, ReceiveWebhook
 from tenure.ledger.effect_needs import ABOUT_EFFECT, approve_plan, begin_plan, effect_plan
 from tenure.ledger.wants import Plan, Wants
 
@@ -280,6 +281,11 @@ def _clock_step(_command: cm.NoteClockStep, wants: Wants, _world: LoadedWorld) -
     yield
 
 
+def _webhook(command: ReceiveWebhook, wants: Wants, _world: LoadedWorld) -> Plan:
+    wants.key(Inbound, command.inbound_id)
+    yield
+
+
 _PLANS: dict[type[Any], Callable[[Any, Wants, LoadedWorld], Plan]] = {
     cm.Submit: _submit,
     cm.Cancel: _task,
@@ -309,4 +315,5 @@ _PLANS: dict[type[Any], Callable[[Any, Wants, LoadedWorld], Plan]] = {
     ec.LookUpEffect: effect_plan,
     ec.ResolveEffect: effect_plan,
     ec.Approve: approve_plan,
+    ReceiveWebhook: _webhook,
 }

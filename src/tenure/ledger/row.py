@@ -31,6 +31,7 @@ from tenure.core.effect import Effect
 from tenure.core.late import Late
 from tenure.core.recipient import Node, Recipient
 from tenure.core.task import Task
+from tenure.core.webhook import Inbound
 from tenure.core.world import ENTITY_KINDS, Entity
 from tenure.errors import InvariantError
 
@@ -47,6 +48,7 @@ NAMES: dict[type[Entity], str] = {
     Credential: "credentials",
     Hub: "hub",
     Effect: "effects",
+    Inbound: "webhooks",
 }
 KEYS: dict[type[Entity], str] = {
     Task: "task_id",
@@ -59,6 +61,7 @@ KEYS: dict[type[Entity], str] = {
     Credential: "credential_id",
     Hub: "hub_id",
     Effect: "effect_id",
+    Inbound: "inbound_id",
 }
 FIXED: dict[type[Entity], frozenset[str]] = {
     Task: frozenset(
@@ -83,6 +86,7 @@ FIXED: dict[type[Entity], frozenset[str]] = {
             "finds", "settling_ms", "again", "again_of",
         }
     ),
+    Inbound: frozenset({"provider", "event", "digest", "effects", "received_at_ms"}),
 }  # fmt: skip
 """Besides the key, which is fixed in every table."""
 ENTITY_WEIGHT = 1_000

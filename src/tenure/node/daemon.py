@@ -5,13 +5,14 @@ outlive it; so it may be killed between any two lines, and the next start takes 
 
 At a start, in this order: lock the store, count the start and name its incarnation, take up what is there (runs that are
 over are judged meanwhile), enroll for as long as it takes, renew, acknowledge what was mirrored and never acknowledged, and
-then work: four loops and one task for each Delivery.
+then work: five loops and one task for each Delivery.
 
 | loop | its work |
 | --- | --- |
 | `leasing` | renews every lease, whatever else is going on |
 | `claiming` | claims, mirrors, acknowledges; between two claims `reconciling` compares hub and node |
 | `outbox` | reports until answered |
+| `proving` | looks again for what is left of runs whose trees were not proven gone |
 | `retention` | lets go of what nobody needs |
 
 It ends when the hub does not hear it any more. Superseded, it kills what it runs: another machine has taken over its
@@ -145,9 +146,13 @@ class NodeDaemon:
         parts.leasing.pace = pace_for(node.renew_every_s, node.margin_s, reply.lease_ttl_s)
         if parts.leasing.pace != parts.own_pace:
             log.warning(
-                "the hub's leases last %g s; this node keeps %s", reply.lease_ttl_s, parts.leasing.pace
+                "the hub's leases last %g s: leases are renewed every %g s instead of %g, with a margin of %g s",
+                reply.lease_ttl_s,
+                parts.leasing.pace.renew_every_s,
+                node.renew_every_s,
+                parts.leasing.pace.margin_s,
             )
-        for loop in (parts.leasing.run(), parts.outbox.run(), parts.retention.run()):
+        for loop in (parts.leasing.run(), parts.outbox.run(), parts.proving.run(), parts.retention.run()):
             parts.group.create_task(loop)
         await parts.claiming.acknowledge(offered)
         if on_ready is not None:

@@ -7,7 +7,6 @@ by functions (an accepted grant starts an execution, a link that is back wants a
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -19,7 +18,6 @@ from msgspec import Struct
 
 from tenure.core.clock import Clock, IdSource
 from tenure.core.ids import IncarnationId, address
-from tenure.errors import TenureError
 from tenure.harness.port import Harness
 from tenure.harness.registry import harness_for
 from tenure.node.delivery.claiming import Claiming, ClaimingTools
@@ -28,6 +26,7 @@ from tenure.node.delivery.holding import Holding, Holdings, Phase
 from tenure.node.delivery.leasing import Leasing, LeasingTools, Pace
 from tenure.node.delivery.mirror import Connect, Mirror
 from tenure.node.delivery.outbox import Outbox
+from tenure.node.delivery.proving import Proving
 from tenure.node.delivery.readoption import Readoption
 from tenure.node.delivery.reconciling import Reconciling
 from tenure.node.delivery.retention import RUNS, Retention, RetentionTools
@@ -45,8 +44,6 @@ from tenure.runtime.settings_schema import RecipientSettings, Settings
 MIRROR_FILE = "mirror.db"
 KILL_BOUND_S = 15.0
 """For all trees to be killed when this daemon was superseded; a runner gives up after ten seconds."""
-
-log = logging.getLogger(__name__)
 
 
 class NodeTools(Struct, frozen=True, kw_only=True):
@@ -87,12 +84,13 @@ class Parts:
         self.group = asyncio.TaskGroup()
         runs = store / RUNS
         runs.mkdir(mode=0o700, exist_ok=True)
-        self._runners = tools.runners
         self.own_pace = Pace(renew_every_s=node.renew_every_s, margin_s=node.margin_s)
         self.holdings = Holdings({address(one.name, node.name): one for one in settings.recipients})
         self.mirror = Mirror(store / MIRROR_FILE, tools.connect, tools.mirror_executor)
         self.entering = Entering(legs, self.mirror, ids, start.join_token)
         self.reconciling = Reconciling(legs, self.mirror, self.holdings, clock, ids, start.incarnation)
+        self.reconciling.can_prove_gone = tools.platform.has_proc
+        self.proving = Proving(tools.runners, self.mirror, self.holdings, self.reconciling.want)
         self.leasing = Leasing(
             LeasingTools(
                 legs=legs,
@@ -134,6 +132,7 @@ class Parts:
                 executor=tools.executor,
                 store=store,
                 keep_runs=node.keep_runs,
+                can_prove_gone=tools.platform.has_proc,
             )
         )
 
@@ -194,20 +193,10 @@ class Parts:
         self.group.create_task(self.executions.run(holding, None, hand_back=why))
 
     async def kill_all(self) -> None:
-        """Kills every tree that a runner of ours holds, as far as that can be done within a bound."""
-        running = self.holdings.in_phase(Phase.STARTING, Phase.RUNNING)
+        """Kills every tree of ours that may be alive, whatever the phase, as far as that can be done within a bound."""
+        running = [one for one in self.holdings if one.phase is not Phase.OFFERED and not one.tree_gone]
+        for one in running:
+            one.lose()
         with suppress(TimeoutError):
             async with asyncio.timeout(KILL_BOUND_S):
-                await asyncio.gather(*(self._kill(one) for one in running))
-
-    async def _kill(self, holding: Holding) -> None:
-        try:
-            line = await self._runners.connect(holding.run_dir)
-        except TenureError:
-            return  # nobody is there; the folder says what became of it
-        try:
-            await line.stale(holding.grant.fence)
-        except TenureError as error:
-            log.warning("%s: whether its tree is killed is not known: %s", holding.delivery_id, error)
-        finally:
-            await line.close()
+                await asyncio.gather(*(self.executions.stop(one) for one in running))

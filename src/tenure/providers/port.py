@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from tenure.core.effect import EffectKind
 from tenure.core.effect_kind import Params
+from tenure.core.scope import EffectKind
 
 
 class Call(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import pwd
 import re
+import resource
 import secrets
 import sys
 from collections.abc import Iterator
@@ -159,3 +161,23 @@ def read_text(path: Path) -> str:
         return path.read_text("utf-8", "surrogateescape")
     except OSError:
         return ""
+
+
+def user_name() -> str | None:
+    """The name of the user that this process runs as; None where the system knows none."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return None
+
+
+def allow_open_files(wanted: int) -> int:
+    """Let this process hold so many open files if the system's hard limit permits; how many it may hold now."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft == resource.RLIM_INFINITY or soft >= most:
+        return wanted if soft == resource.RLIM_INFINITY else soft
+    # Some systems (macOS) refuse more than a limit of their own.
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -27,7 +27,9 @@ from tenure.runtime.settings_rules import Problem, is_loopback, relation_problem
 from tenure.runtime.settings_schema import (
     DefaultSettings,
     HubSettings,
+    Name,
     NodeSettings,
+    ProviderTable,
     RecipientSettings,
     Settings,
 )
@@ -36,6 +38,7 @@ __all__ = [
     "DefaultSettings",
     "HubSettings",
     "NodeSettings",
+    "ProviderTable",
     "RecipientSettings",
     "Settings",
     "SettingsPaths",
@@ -50,6 +53,8 @@ FILE_NAME = "tenure.toml"
 MAX_FILE_BYTES = 1_048_576
 SECTIONS: dict[str, type[Struct]] = {"hub": HubSettings, "node": NodeSettings, "defaults": DefaultSettings}
 SHOWN_CHARACTERS = 80
+SECRETIVE = frozenset({"env", "url", "find_url", "proxy"})
+"""Keys whose values no message repeats: a variable, or an address with a password in it."""
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]#]+?)\s*\]")
 _KEY = re.compile(
@@ -86,7 +91,12 @@ def load_settings(paths: SettingsPaths, env: Mapping[str, str]) -> Settings:
         hub = replace(hub, tls_cert=beside(path, hub.tls_cert), tls_key=beside(path, hub.tls_key))
     if not node.name:
         node = replace(node, name=node_name(socket.gethostname()))
-    return replace(settings, hub=hub, node=node)
+    providers = settings.providers
+    if path is not None:
+        providers = {
+            name: replace(one, ca_file=beside(path, one.ca_file)) for name, one in providers.items()
+        }
+    return replace(settings, hub=hub, node=node, providers=providers)
 
 
 def find_settings_file(paths: SettingsPaths, env: Mapping[str, str]) -> Path | None:
@@ -168,12 +178,14 @@ def refuse_insecure_bind(hub: HubSettings, source: str, lines: Lines) -> None:
 def read_document(document: dict[str, Any], problems: list[Problem]) -> Settings:
     """The settings of a parsed file. What is wrong is added to `problems` and its default taken instead."""
     read: dict[str, Any] = {}
-    known = [*SECTIONS, "recipients"]
+    known = [*SECTIONS, "providers", "recipients"]
     for name, value in document.items():
         if name in SECTIONS:
             read[name] = read_table(SECTIONS[name], value, name, problems)
         elif name == "recipients":
             read[name] = read_recipients(value, problems)
+        elif name == "providers":
+            read[name] = read_providers(value, problems)
         else:
             problems.append(Problem(name, unknown_text("section", name, known)))
     return Settings(**{name: value for name, value in read.items() if value is not None})
@@ -192,6 +204,25 @@ def read_recipients(value: Any, problems: list[Problem]) -> tuple[RecipientSetti
         for index, table in enumerate(tables)
     ]
     return tuple(recipient for recipient in read if recipient is not None)
+
+
+def read_providers(value: Any, problems: list[Problem]) -> dict[str, ProviderTable]:
+    """The providers of a parsed file, by their names."""
+    if not isinstance(value, dict):
+        problems.append(Problem("providers", "expected one [providers.NAME] table for each provider"))
+        return {}
+    read: dict[str, ProviderTable] = {}
+    for name, table in cast("dict[str, Any]", value).items():
+        path = f"providers.{name}"
+        try:
+            msgspec.convert(name, type=Name)
+        except msgspec.ValidationError:
+            problems.append(Problem(path, f"is no name for a provider: expected {expected_text(Name)}"))
+            continue
+        found = read_table(ProviderTable, table, path, problems)
+        if found is not None:
+            read[name] = found
+    return read
 
 
 def read_table(kind: type[Table], value: Any, path: str, problems: list[Problem]) -> Table | None:
@@ -228,8 +259,8 @@ def wrong_text(name: str, value: Any, kind: Any, error: str) -> str:
     """What is wrong with a value: the value, what is allowed, and for a container where in it."""
     inner = error.partition(" - at `$")[2].rstrip("`") if name != "env" else ""
     where = f" (at {inner.lstrip('.')})" if inner else ""
-    # Values of `env` may be secrets, and errors end up in logs.
-    shown = "this value" if name == "env" else value_text(value)
+    # These may hold secrets, and errors end up in logs.
+    shown = "this value" if name in SECRETIVE else value_text(value)
     return f"{shown} is refused{where}: expected {expected_text(kind)}"
 
 

@@ -14,6 +14,7 @@ from tenure.runtime.settings_schema import (
     DefaultSettings,
     HubSettings,
     NodeSettings,
+    ProviderTable,
     RecipientSettings,
 )
 
@@ -22,6 +23,7 @@ SECTIONS: tuple[tuple[str, type[Struct]], ...] = (
     ("[node]", NodeSettings),
     ("[[recipients]]", RecipientSettings),
     ("[defaults]", DefaultSettings),
+    ("[providers.NAME]", ProviderTable),
 )
 INTRODUCTION = """\
 # Settings

@@ -61,6 +61,7 @@ def relation_problems(settings: Settings) -> Iterator[Problem]:
         missing = "tls_cert" if hub.tls_cert is None else "tls_key"
         yield Problem(f"hub.{missing}", "is missing: a certificate and its key belong together")
     yield from recipient_problems(settings)
+    yield from provider_problems(settings)
 
 
 def recipient_problems(settings: Settings) -> Iterator[Problem]:
@@ -90,6 +91,22 @@ def recipient_problems(settings: Settings) -> Iterator[Problem]:
         for name in recipient.keep_env:
             if RESERVED_VARIABLES.fullmatch(name):
                 yield Problem(f"{at}.keep_env", f"{name} is set by Tenure itself and cannot be passed on")
+
+
+ONLY_OF = {"find_url": "webhook", "api_version": "github", "user": "git"}
+"""Keys of a provider that one kind alone reads."""
+NEEDS_URL = frozenset({"gitea", "webhook", "git"})
+
+
+def provider_problems(settings: Settings) -> Iterator[Problem]:
+    """What is wrong with providers beyond the bounds of their keys."""
+    for name, table in settings.providers.items():
+        at = f"providers.{name}"
+        if table.kind in NEEDS_URL and table.url is None:
+            yield Problem(f"{at}.url", f"is missing: a {table.kind} provider has no address by default")
+        for key, kind in ONLY_OF.items():
+            if getattr(table, key) is not None and table.kind != kind:
+                yield Problem(f"{at}.{key}", f"is read of a {kind} provider only; this one is {table.kind}")
 
 
 def command_problems(at: str, recipient: RecipientSettings) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tenure.cli.asking.address import address_of
 from tenure.cli.asking.task_name import TaskName, attempt_name, parse_task_name
+from tenure.cli.text.counting import counted
 from tenure.errors import ConflictError, NotFoundError
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from tenure.client.hub import HubClient
     from tenure.wire.api import AttemptBody
 
-LOOKED_THROUGH = 20_000
-"""Tasks among which the beginning of an id is looked for, the newest first; an older one needs its whole id."""
 NAMED = 5
 
 
@@ -63,23 +62,17 @@ async def task_id_of(hub: HubClient, text: str) -> str:
 async def _whole_id(hub: HubClient, name: TaskName) -> str:
     if name.is_whole:
         return name.prefix
-    found: list[str] = []
-    looked = 0
-    async for task in hub.every_task():
-        looked += 1
-        # Newest first: once the ids lie before the prefix, none of the others can begin with it.
-        if task.task_id < name.prefix or looked > LOOKED_THROUGH:
-            break
-        if task.task_id.startswith(name.prefix):
-            found.append(task.task_id)
+    page = await hub.tasks(id_prefix=name.prefix, limit=NAMED)
+    found = [one.task_id for one in page.tasks]
     if not found:
         raise NotFoundError(
-            f"no task begins with {name.prefix!r}; `tenure list` shows them", name=name.prefix
+            f"no task's id begins with {name.typed!r}; `tenure list` shows them", name=name.typed
         )
     if len(found) > 1:
-        shown = ", ".join(found[:NAMED]) + (", …" if len(found) > NAMED else "")
+        more = ", …" if page.next_cursor else ""
         raise ConflictError(
-            f"{len(found)} tasks begin with {name.prefix!r}: {shown}; write more of it", found=found[:NAMED]
+            f"several tasks' ids begin with {name.typed!r}: {', '.join(found)}{more}; write more of it",
+            found=found,
         )
     return found[0]
 
@@ -98,8 +91,7 @@ async def attempt_of(hub: HubClient, text: str) -> Located:
     number = name.number or len(attempts)
     if not 1 <= number <= len(attempts):
         raise NotFoundError(
-            f"{task_id} has {len(attempts)} attempt{'' if len(attempts) == 1 else 's'}; there is no"
-            f" {attempt_name(task_id, number)}",
+            f"{task_id} has {counted(len(attempts), 'attempt')}; there is no {attempt_name(task_id, number)}",
             task_id=task_id,
         )
     return Located(task_id, number, attempts[number - 1])

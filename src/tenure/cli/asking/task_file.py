@@ -22,6 +22,7 @@ from tenure.cli.asking.task_request import (
     source_of,
     whole_seconds,
 )
+from tenure.cli.asking.task_scope import scope_in
 from tenure.errors import ConfigurationError, InvalidError
 
 if TYPE_CHECKING:
@@ -106,6 +107,10 @@ async def request_in(cli: Invocation, table: Table, options: TaskOptions) -> Tas
         said["timeout_s"] = whole_seconds(parse_duration_s(options.timeout))
     if options.model:
         said["model"] = options.model
+    if (scope := scope_in(said.get("scope"), options)) is not None:
+        said["scope"] = scope
+    if options.approval:
+        said["approval"] = True
     try:
         return msgspec.convert(said, TaskRequest)
     except msgspec.ValidationError as error:

@@ -15,10 +15,12 @@ _NAME = re.compile(r"(?:t_)?([0-9a-z]{1,26})(?:/([0-9]{1,6}))?", re.IGNORECASE)
 
 
 class TaskName(NamedTuple):
-    """What was written: `prefix` begins with `t_`; `number` names one Attempt, None the newest."""
+    """What was written: `prefix` begins with `t_`, `typed` is the same as it was typed; `number` names one Attempt, None
+    the newest."""
 
     prefix: str
     number: int | None
+    typed: str
 
     @property
     def is_whole(self) -> bool:
@@ -38,7 +40,8 @@ def parse_task_name(text: str) -> TaskName:
             " `tenure list` shows them",
             name=text[:80],
         )
-    return TaskName(f"t_{found[1].lower()}", int(found[2]) if found[2] else None)
+    typed = text.strip().partition("/")[0]
+    return TaskName(f"t_{found[1].lower()}", int(found[2]) if found[2] else None, typed)
 
 
 def attempt_name(task_id: str, number: int) -> str:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from tenure.cli.asking.task_scope import scope_in
+from tenure.cli.text.counting import counted
 from tenure.errors import BaseNotFoundError, ConfigurationError, InvalidError, RepositoryNotFoundError
 
 if TYPE_CHECKING:
@@ -91,6 +93,51 @@ class TaskOptions(NamedTuple):
             help="The name of this very request: given again, it finds the task it made before.",
         ),
     ] = None
+    may: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--may",
+            metavar="KIND",
+            help="A kind of effect that it may have done outside: push, pr, comment, label, status, merge, http. May be given "
+            "again.",
+        ),
+    ] = None
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            metavar="PATTERN",
+            help="Where, as github:owner/repo; * stands for anything. May be given again.",
+        ),
+    ] = None
+    branch: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--branch",
+            metavar="PATTERN",
+            help="A branch that it may push or propose; * stands for anything. May be given again.",
+        ),
+    ] = None
+    path: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--path", metavar="PATTERN", help="What a push may change; else everything. May be given again."
+        ),
+    ] = None
+    approve: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--approve",
+            metavar="KIND",
+            help="A kind of which each effect needs a person first. May be given again.",
+        ),
+    ] = None
+    most: Annotated[
+        int | None, typer.Option("--most", metavar="N", help="At most so many effects, else 100.")
+    ] = None
+    approval: Annotated[
+        bool, typer.Option("--approval", help="A person must allow the task before it starts.")
+    ] = False
 
 
 class Source(NamedTuple):
@@ -128,6 +175,8 @@ async def task_request(
         timeout_s=whole_seconds(parse_duration_s(options.timeout)) if options.timeout else None,
         model=options.model,
         labels=parse_labels(options.label or ()),
+        scope=scope_in(None, options),
+        approval=options.approval,
     )
 
 
@@ -211,7 +260,7 @@ def name_dirty_files(cli: Invocation, state: RepositoryState, sha: str, *, ignor
     if not state.dirty_count:
         return
     names = ", ".join(state.dirty[:SHOWN_DIRTY]) + (", …" if state.dirty_count > SHOWN_DIRTY else "")
-    what = f"{state.dirty_count} uncommitted {'file' if state.dirty_count == 1 else 'files'} in {state.top_level}"
+    what = f"{counted(state.dirty_count, 'uncommitted file')} in {state.top_level}"
     if ignore or sha != state.head_sha:
         cli.out.note(f"{what} will not be there: {names}")
         return

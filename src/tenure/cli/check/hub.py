@@ -53,7 +53,7 @@ async def check_node(hub: HubClient, name: str) -> list[Finding]:
     try:
         nodes = await hub.nodes()
         recipients = await hub.recipients()
-        waiting = await hub.attention()
+        waiting = await hub.every_question()
     except TenureError as error:
         return [fail("token", error.message, "set TENURE_TOKEN to a token that the hub knows")]
     found = [ok("token", "the hub takes our token")]

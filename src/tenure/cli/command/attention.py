@@ -36,20 +36,21 @@ async def attention(cli: Invocation, options: AttentionOptions) -> None:
     """List what needs you.
 
     Each line is a question: what it is about, since when, and what may be answered. Those about unknown outcomes are
-    answered with `tenure reconcile`, those a program has asked with `tenure retry`.
+    answered with `tenure reconcile`, those a program has asked with `tenure retry`, those that ask before something is
+    done with `tenure approve` or `reject`.
     """
     from tenure.cli.asking.lookup import connected
 
     async with connected(cli) as hub:
         if options.close is not None:
-            items = await hub.attention()
+            items = await hub.every_question()
             item = item_named(items, options.close)
             done = await hub.close_attention(item.item_id, item.version, reason_for(options))
             cli.out.data({"item_id": item.item_id, "closed": True, "replayed": done.replayed})
             if not cli.out.json:
                 cli.out.say(f"{item.item_id} is closed")
             return
-        items = await hub.attention(open_only=not options.every)
+        items = await hub.every_question(open_only=not options.every)
     cli.out.data({"items": items})
     if not cli.out.json:
         tell(cli, items)
@@ -102,6 +103,8 @@ def tell(cli: Invocation, items: tuple[AttentionBody, ...]) -> None:
 
 def how_to(item: AttentionBody, answer: str) -> str:
     """The command that gives an answer."""
+    from tenure.cli.command.effect_answers import subject_of
+
     match answer:
         case "rerun" | "accept" | "retire" | "investigate":
             flag = f"--{answer} LATE" if answer == "accept" else f"--{answer}"
@@ -110,6 +113,12 @@ def how_to(item: AttentionBody, answer: str) -> str:
             return f"tenure retry {item.subject.partition('/')[0]} --because …"
         case "cancel":
             return f"tenure cancel {item.subject.partition('/')[0]}"
+        case "approve" | "reject":
+            return f"tenure {answer} {subject_of(item)} --because …"
+        case "confirmed":
+            return f"tenure effect settle {subject_of(item)} --confirmed RESULT --because …"
+        case "absent":
+            return f"tenure effect settle {subject_of(item)} --absent --because …"
         case "release" | "forget":
             return f"tenure nodes {answer} {item.subject} --because …"
         case _:

@@ -98,15 +98,39 @@ async def fetch(
     await user.resolve(located.task.base_sha or "")
     result = await user.fetch_result(str(tree.cache), sha, located.branch)
     cli.out.data(
-        {"attempt_id": located.name, "branch": result.branch, "sha": result.sha, "change": result.change}
+        {
+            "attempt_id": located.name,
+            "branch": result.branch,
+            "sha": result.sha,
+            "change": result.change,
+            "left_uncommitted": 0 if uncommitted else left_uncommitted(located.body),
+        }
     )
     if not cli.out.json:
         cli.out.say(result.branch)
         cli.out.note(f"{result.change}, at {result.sha[:12]}; `git merge {result.branch}` takes it over")
-        if left_uncommitted(located.body) and not uncommitted:
-            cli.out.note(
-                "what it left uncommitted is not in it; --uncommitted brings that too, as a commit on top"
-            )
+    if not uncommitted:
+        warn_of_uncommitted(cli, located, tree, result.sha)
+
+
+def warn_of_uncommitted(cli: Invocation, located: Found, tree: LocalTree, sha: str) -> None:
+    """Says what the branch lacks of the Attempt's work, and where that is."""
+    from tenure.cli.text.counting import counted
+    from tenure.cli.text.evidence import left_uncommitted
+
+    count = left_uncommitted(located.body)
+    if not count:
+        return
+    nothing = (
+        f"{located.name} committed nothing: this branch is only its base. "
+        if sha == located.task.base_sha
+        else ""
+    )
+    where = f"; see {tree.path}" if tree.is_there else ""
+    cli.out.note(
+        f"warning: {nothing}{counted(count, 'changed file was', 'changed files were')} not committed and not fetched{where}. "
+        f"`tenure fetch {located.name} --uncommitted` brings them, as a commit on top"
+    )
 
 
 def fetched_sha(located: Found, *, uncommitted: bool) -> str:

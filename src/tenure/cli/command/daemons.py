@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
 NOISY = ("alembic", "httpcore", "httpx", "uvicorn")
 """Libraries whose news of every request and start would bury ours."""
 
+OWN_FILES = 100
+"""Open files that the hub needs beside its connections, with room to spare."""
+
 app = family()
 
 ReadyOption = Annotated[int | None, typer.Option("--ready-fd", hidden=True)]
@@ -35,6 +37,8 @@ def hub(cli: Invocation, ready_fd: ReadyOption = None) -> int:
     For a service manager, or a hub that serves other machines. It ends on SIGTERM or Ctrl-C; it may be killed at any
     time, and comes back with everything it has confirmed.
     """
+    from tenure.cli.process.readiness import said_or_raised
+
     settings = cli.settings.hub
     start_logging(cli, ready_fd)
     return said_or_raised(ready_fd, lambda: asyncio.run(serve_hub(cli, settings, ready_fd)))
@@ -47,6 +51,7 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
     from tenure.cli.process.process_mark import write_mark
     from tenure.cli.process.readiness import say_ready
     from tenure.servers.rest.app import create_app
+    from tenure.servers.rest.connection import Bounds
     from tenure.servers.rest.serve import Bind, serve
 
     os.umask(0o077)
@@ -61,6 +66,7 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
                 tls_cert=settings.tls_cert,
                 tls_key=settings.tls_key,
                 allow_insecure=settings.allow_insecure_bind,
+                bounds=Bounds(connections=bounded_connections()),
             )
 
             def on_ready(listening: Listening) -> None:
@@ -74,6 +80,14 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
             await serve(app, bind, stop, on_ready=on_ready, on_stopping=hub.let_go)
         forget_local_hub(folder)
     return 0
+
+
+def bounded_connections() -> int:
+    """How many connections the hub may hold: each is an open file, and the hub needs some for itself."""
+    from tenure.runtime.platform import allow_open_files
+    from tenure.servers.rest.connection import CONNECTIONS
+
+    return max(1, min(CONNECTIONS, allow_open_files(CONNECTIONS + OWN_FILES) - OWN_FILES))
 
 
 def tell_hub_ready(cli: Invocation, url: str) -> None:
@@ -114,6 +128,8 @@ def node(cli: Invocation, options: NodeOptions) -> int:
     For the hub that it was enrolled at, or the one of this data folder. It ends on SIGTERM or Ctrl-C; what runs goes on
     by itself until its lease is over, and the next start takes it up again.
     """
+    from tenure.cli.process.readiness import said_or_raised
+
     settings = cli.settings
     start_logging(cli, options.ready_fd)
     return said_or_raised(options.ready_fd, lambda: asyncio.run(serve_node(cli, options, settings.node.name)))
@@ -165,6 +181,7 @@ def tell_node_ready(cli: Invocation, options: NodeOptions, name: str, ready: Rea
     from tenure.cli.process.default_recipient import recipients_of
     from tenure.cli.process.process_mark import write_mark
     from tenure.cli.process.readiness import say_ready
+    from tenure.cli.text.counting import counted
 
     write_mark(cli.open_folder().part(node_part(name)), "tenure node")
     facts = {
@@ -180,7 +197,7 @@ def tell_node_ready(cli: Invocation, options: NodeOptions, name: str, ready: Rea
     if options.ready_fd is None:
         cli.out.data({"node": facts})
         if not cli.out.json:
-            taken_up = f", and has taken up {ready.adopted} runs" if ready.adopted else ""
+            taken_up = f", and has taken up {counted(ready.adopted, 'run')}" if ready.adopted else ""
             cli.out.say(f"node {name} takes work{taken_up}")
 
 
@@ -262,19 +279,3 @@ def start_logging(cli: Invocation, ready_fd: int | None) -> None:
         level="debug" if cli.given.debug else "info",
         stream=cli.out.stderr,
     )
-
-
-def said_or_raised(ready_fd: int | None, run: Callable[[], int]) -> int:
-    """Runs; an error before it is ready goes to whoever started this process, too.
-
-    Raises:
-        TenureError: it could not start or go on.
-    """
-    from tenure.cli.process.readiness import say_failed
-    from tenure.errors import TenureError
-
-    try:
-        return run()
-    except TenureError as error:
-        say_failed(ready_fd, error)
-        raise

@@ -5,7 +5,7 @@ supervisor comes first (it would start the others again), and stops node and hub
 started without it, is stopped in the same order: nodes before the hub, so that a node's last words arrive.
 
 Runs are nobody's children: they go on unless they are waited for or canceled first. While they are waited for, the nodes
-take no new work (SIGUSR1).
+take no new work: that is a lock which this process holds (`process.draining`), so it ends with it, also on Ctrl-C.
 """
 
 from __future__ import annotations
@@ -68,13 +68,14 @@ async def down(cli: Invocation, options: DownOptions) -> int:
     refuse_both(options)
     folder = cli.open_folder()
     holders = holders_of(folder)
-    if any(mark.program.endswith("node") for mark in holders):
-        await settle_runs(cli, folder, options)
     stopped: list[ProcessMark] = []
     left: list[ProcessMark] = []
-    for mark in holders:
-        ended = not is_running(mark) or await stop(mark)
-        (stopped if ended else left).append(mark)
+    with contextlib.ExitStack() as drains:
+        if any(mark.program.endswith("node") for mark in holders):
+            await settle_runs(cli, folder, options, drains)
+        for mark in holders:
+            ended = not is_running(mark) or await stop(mark)
+            (stopped if ended else left).append(mark)
     if not left:
         forget_local_hub(folder)
     tell(cli, stopped, left)
@@ -115,8 +116,11 @@ async def stop(mark: ProcessMark) -> bool:
     return False
 
 
-async def settle_runs(cli: Invocation, folder: DataFolder, options: DownOptions) -> None:
-    """Waits for the runs on this machine, cancels them, or leaves them alone, as was said or is answered now."""
+async def settle_runs(
+    cli: Invocation, folder: DataFolder, options: DownOptions, drains: contextlib.ExitStack
+) -> None:
+    """Waits for the runs on this machine, cancels them, or leaves them alone, as was said or is answered now. Where it
+    waits, the nodes drain until `drains` is closed."""
     from tenure.cli.command.submission import seconds
     from tenure.cli.local.run import running_here
 
@@ -126,7 +130,7 @@ async def settle_runs(cli: Invocation, folder: DataFolder, options: DownOptions)
     choice = "cancel" if options.cancel else "wait" if options.wait_s else ask(cli, runs)
     if choice == "leave":
         return
-    drain(folder)
+    drain(folder, drains)
     if choice == "cancel":
         await cancel_all(cli, runs)
     else:
@@ -151,15 +155,13 @@ def ask(cli: Invocation, runs: list[LocalRun]) -> str:
             return words[answer[:1].lower()]
 
 
-def drain(folder: DataFolder) -> None:
-    """Tells the nodes of this folder to take no new work."""
+def drain(folder: DataFolder, drains: contextlib.ExitStack) -> None:
+    """Lets the nodes of this folder take no new work, until `drains` is closed or this process ends."""
     from tenure.cli.process.data_files import node_names, node_part
-    from tenure.cli.process.process_mark import holder_of, send_signal
+    from tenure.cli.process.draining import draining
 
     for name in node_names(folder.root):
-        mark = holder_of(folder, node_part(name))
-        if mark is not None:
-            send_signal(mark, signal.SIGUSR1)
+        drains.enter_context(draining(folder.part(node_part(name))))
 
 
 async def cancel_all(cli: Invocation, runs: list[LocalRun]) -> None:

@@ -196,4 +196,5 @@ async def show_output(cli: Invocation, task_id: str, follower: Follower) -> None
         if last:
             return
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(follower.done.wait(), LOOK_S)
+            async with asyncio.timeout(LOOK_S):
+                await follower.done.wait()

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tenure.client.hub import HubClient
     from tenure.wire.api import TaskBody, TaskRequest
 
-OBJECTIVE_SHOWN = 60
-
 app = family()
 
 
@@ -37,6 +35,10 @@ class RunOptions(NamedTuple):
 class SubmitOptions(NamedTuple):
     """What `submit` takes beside the options of every Task."""
 
+    objective: Annotated[
+        str | None,
+        typer.Option("--objective", "-m", metavar="TEXT", help="What is to be done; as the quoted text."),
+    ] = None
     file: Annotated[
         Path | None,
         typer.Option(
@@ -84,7 +86,7 @@ async def submit(
         list[str] | None,
         typer.Argument(
             metavar="[OBJECTIVE] [PROGRAM]",
-            help="What is to be done, in one quoted text; then, after `--`, a program of its own for it, if any.",
+            help="What is to be done, in one quoted text; after `--` a program of its own for it, as for `run`.",
             show_default=False,
         ),
     ] = None,
@@ -94,65 +96,119 @@ async def submit(
 ) -> int:
     """Submit a task.
 
-    The objective is the agent's prompt. With a program after `--` that program is run; else the recipient's own. Prints
-    the task's id; with `--wait` it follows the task, and its exit code says how it ended.
+    The objective is the agent's prompt. With a program after `--` that program is run, and without an objective its
+    words are the objective, as with `run`; else the recipient's own program is run. Prints the task's id; with `--wait`
+    it follows the task, and its exit code says how it ended.
     """
     from tenure.cli.asking.lookup import connected
 
-    refuse_loose_words(cli, words or [])
+    work = work_in(cli, words or [], options.objective)
     async with connected(cli) as hub:
         if options.file is not None:
             from tenure.cli.asking.task_file import read_task_file
 
             tables = read_task_file(options.file)
             if len(tables) != 1 or "tasks" in tables[0]:
+                refuse_work(work)
                 return await submit_several(cli, hub, tables, task)
-            asked = await filed_request(cli, tables[0], words or [], task)
+            asked = await filed_request(cli, tables[0], work, task)
             task = task._replace(key=task.key or tables[0].get("key"))
         else:
-            asked = await flagged_request(cli, words or [], task)
+            asked = await flagged_request(cli, work, task)
+        warn_of_recipient(cli, asked)
         submitted = await submit_one(cli, hub, asked, task)
         return await told(cli, hub, submitted, options)
 
 
-def refuse_loose_words(cli: Invocation, words: list[str]) -> None:
-    """An objective that was not quoted would lose all but its first word to a program that nobody meant.
+class Work(NamedTuple):
+    """What is to be done: the objective, and a program of its own for it; what was not given is empty."""
+
+    objective: str
+    program: list[str]
+
+
+def work_in(cli: Invocation, words: list[str], option: str | None) -> Work:
+    """The objective, which stands before `--` or as an option, and the program, which stands after it.
 
     Raises:
-        InvalidError: there are several words and no `--`.
+        InvalidError: an objective was not quoted, or there are two.
     """
     from tenure.errors import InvalidError
 
-    if len(words) > 1 and "--" not in cli.arguments:
+    written = cli.arguments
+    after = len(written) - 1 - written.index("--") if "--" in written else 0
+    loose, program = words[: len(words) - after], words[len(words) - after :]
+    if len(loose) > 1:
         raise InvalidError(
             "quote the objective, so that it is one word; a program of its own stands after `--`"
         )
+    if loose and option is not None:
+        raise InvalidError("the objective is given twice: in a text of its own and with --objective")
+    return Work(loose[0] if loose else option or "", program)
 
 
-async def flagged_request(cli: Invocation, words: list[str], task: TaskOptions) -> TaskRequest:
+async def flagged_request(cli: Invocation, work: Work, task: TaskOptions) -> TaskRequest:
     """The request out of the command line.
 
     Raises:
-        InvalidError: there is no objective.
+        InvalidError: there is neither an objective nor a program.
     """
     from tenure.cli.asking.task_request import task_request
     from tenure.errors import InvalidError
 
-    if not words:
-        raise InvalidError("say what is to be done: tenure submit 'OBJECTIVE', or name a file with --file")
-    return await task_request(cli, words[0], words[1:], task)
+    if not work.objective and not work.program:
+        raise InvalidError(
+            "say what is to be done: tenure submit 'OBJECTIVE', tenure submit -- PROGRAM, or name a file with --file"
+        )
+    return await task_request(cli, work.objective or shlex.join(work.program), work.program, task)
 
 
-async def filed_request(
-    cli: Invocation, table: dict[str, Any], words: list[str], task: TaskOptions
-) -> TaskRequest:
-    """The request out of a file; words on the command line stand over it."""
+async def filed_request(cli: Invocation, table: dict[str, Any], work: Work, task: TaskOptions) -> TaskRequest:
+    """The request out of a file; what the command line says stands over it."""
     from tenure.cli.asking.task_file import request_in
 
-    over: dict[str, Any] = {"objective": words[0]} if words else {}
-    if words[1:]:
-        over["command"] = words[1:]
+    over: dict[str, Any] = {"objective": work.objective} if work.objective else {}
+    if work.program:
+        over["command"] = work.program
     return await request_in(cli, {**table, **over}, task)
+
+
+def refuse_work(work: Work) -> None:
+    """A file with several tasks says itself what each is.
+
+    Raises:
+        InvalidError: the command line says it, too.
+    """
+    from tenure.errors import InvalidError
+
+    if work.objective or work.program:
+        raise InvalidError(
+            "a file with several tasks takes neither objective nor program; write them into the file"
+        )
+
+
+def warn_of_recipient(cli: Invocation, asked: TaskRequest) -> None:
+    """Says so before the node does where a recipient of this machine's settings has no program for this task, or takes
+    none of the task's own."""
+    from tenure.cli.asking.address import is_local
+    from tenure.cli.process.default_recipient import recipients_of
+
+    name, _, node = asked.to.partition("@")
+    if not is_local(cli) or node not in {"", cli.settings.node.name}:
+        return
+    for one in recipients_of(cli.settings):
+        if one.name != name:
+            continue
+        if not asked.command and not one.argv and one.script is None:
+            cli.out.note(
+                f"warning: {name} has no program of its own, so this task will fail there; give one after `--`, or "
+                "send the task to a recipient that has one"
+            )
+        elif asked.command and not one.allow_command:
+            cli.out.note(
+                f"warning: {name} takes no program of a task's own (allow_command in the settings), so this task will "
+                "fail there"
+            )
 
 
 async def submit_one(cli: Invocation, hub: HubClient, asked: TaskRequest, task: TaskOptions) -> TaskBody:

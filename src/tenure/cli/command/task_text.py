@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tenure.cli.exit_code import NEEDS_YOU, TIMED_OUT
+from tenure.cli.text.effect import effect_section, scope_text
 from tenure.cli.text.evidence import changes_text
 from tenure.cli.text.moment import shown_age, shown_duration
 from tenure.cli.text.output import one_line
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tenure.cli.command.following import Ending
     from tenure.cli.invocation import Invocation
     from tenure.wire.api import AttemptBody, DeliveryBody, TaskBody
+    from tenure.wire.effects import EffectBody
 
 OBJECTIVE_LINES = 12
 
@@ -45,6 +47,7 @@ def ending_lines(ending: Ending) -> Iterator[str]:
         yield f"  tenure show {task.task_id} says what is known and what you may answer"
     elif ending.exit_code:
         yield f"  tenure log {task.task_id}    tenure show {task.task_id}"
+        yield f"  tenure retry {task.task_id} --because …    lets it be tried again"
     elif attempt and attempt.head_sha and attempt.head_sha != attempt.base_sha:
         yield f"  tenure diff {task.task_id}    tenure fetch {task.task_id}"
 
@@ -63,7 +66,12 @@ def attempt_seconds(attempt: AttemptBody) -> float:
 
 
 def task_lines(
-    task: TaskBody, attempts: tuple[AttemptBody, ...], now_ms: int, *, details: bool
+    task: TaskBody,
+    attempts: tuple[AttemptBody, ...],
+    now_ms: int,
+    *,
+    details: bool,
+    effects: tuple[EffectBody, ...] = (),
 ) -> Iterator[str]:
     """Everything about a Task, for `show`."""
     yield f"{task.task_id}  {spoken(task.state)}"
@@ -75,6 +83,7 @@ def task_lines(
     for attempt in attempts:
         yield ""
         yield from attempt_lines(task, attempt, now_ms, details=details)
+    yield from effect_section(effects)
 
 
 def task_pairs(task: TaskBody, now_ms: int, *, details: bool) -> Iterator[tuple[str, Any]]:
@@ -87,6 +96,7 @@ def task_pairs(task: TaskBody, now_ms: int, *, details: bool) -> Iterator[tuple[
         yield "repository", f"{task.repository} at {(task.base_sha or '')[: None if details else 12]}"
     yield "command", shlex.join(task.command) if task.command else None
     yield "checks", ", ".join(check.name for check in task.checks)
+    yield "may", scope_text(task.scope)
     yield "after", ", ".join(task.after)
     yield "not before", task.not_before_at
     yield "time limit", shown_duration(task.timeout_s) if task.timeout_s else None

@@ -108,12 +108,16 @@ async def show(
         located = await attempt_of(hub, task)
         body = await hub.task(located.task_id)
         attempts = await hub.attempts(located.task_id)
+        effects = await hub.effects(located.task_id)
     if parse_task_name(task).number is not None:
         attempts = tuple(one for one in attempts if one.number == located.number)
+        effects = tuple(one for one in effects if one.number == located.number)
     processes = await processes_here(cli, located) if every else None
-    cli.out.data({"task": body, "attempts": attempts, **({"processes": processes} if every else {})})
+    more = {"processes": processes} if every else {}
+    cli.out.data({"task": body, "attempts": attempts, "effects": effects, **more})
     if not cli.out.json:
-        for line in task_lines(body, attempts, RealClock().wall_ms(), details=every):
+        now_ms = RealClock().wall_ms()
+        for line in task_lines(body, attempts, now_ms, details=every, effects=effects):
             cli.out.say(line)
         for name, pid in (processes or {}).items():
             cli.out.say(f"  {name:<11} process {pid} on this machine")
@@ -229,9 +233,13 @@ async def retry(
     new task continues it. One whose outcome is unknown is answered with `tenure reconcile`.
     """
     from tenure.cli.asking.lookup import connected, task_id_of
+    from tenure.runtime.clock import RealClock
+    from tenure.runtime.ids import RealIds
 
     async with connected(cli) as hub:
-        reply = await hub.retry(await task_id_of(hub, task), because)
+        task_id = await task_id_of(hub, task)
+        # Under a key of its own it may be sent again after a lost answer.
+        reply = await hub.retry(task_id, because, RealIds(RealClock()).new_id("k"))
     cli.out.data(reply)
     if not cli.out.json:
         what = f"continues {reply.continues}" if reply.continues else f"attempt {reply.number}"

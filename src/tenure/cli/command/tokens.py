@@ -9,6 +9,7 @@ import typer
 from tenure.cli.invocation import Invocation, command, commands_below, family
 
 if TYPE_CHECKING:
+    from tenure.client.hub import HubClient
     from tenure.wire.api import TokenBody
 
 app = family()
@@ -31,11 +32,18 @@ async def issue(
     from tenure.cli.asking.lookup import connected
 
     async with connected(cli) as hub:
+        others = [one for one in await every_token(hub) if one.name == name and one.revoked_at is None]
         reply = await hub.issue_token(name, role)
     cli.out.data(reply)
     if not cli.out.json:
         cli.out.say(reply.token)
         cli.out.note(f"{reply.credential_id}: {reply.role} token of {reply.name}; it is not shown again")
+    if others:
+        known = ", ".join(f"{one.credential_id} ({one.role})" for one in others)
+        cli.out.note(
+            f"{name} also has {known}: all of them are the same {name} in the record. Revoke what is not needed any more "
+            "(`tenure token revoke`)"
+        )
 
 
 @command(token_app, "list")
@@ -43,29 +51,69 @@ async def list_tokens(cli: Invocation) -> None:
     """List tokens, without their secrets."""
     from tenure.cli.asking.lookup import connected
 
-    found: list[TokenBody] = []
     async with connected(cli) as hub:
-        while page := await hub.tokens(after=found[-1].credential_id if found else None):
-            found += page
+        found = await every_token(hub)
     cli.out.data({"tokens": found})
     if not cli.out.json:
         rows = (
-            (one.credential_id, one.name, one.role, one.issued_at, one.issued_by, one.revoked_at or "")
+            (
+                one.credential_id,
+                one.name,
+                one.role,
+                "revoked" if one.revoked_at else "live",
+                one.issued_at,
+                one.issued_by,
+                one.revoked_at or "",
+            )
             for one in found
         )
-        cli.out.table(("token", "name", "role", "issued", "by", "revoked"), rows)
+        cli.out.table(("token", "name", "role", "state", "issued", "by", "revoked"), rows)
 
 
 @command(token_app, "revoke")
 async def revoke(
     cli: Invocation,
-    token: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id (c_…), as `token list` shows it.")],
+    token: Annotated[
+        str,
+        typer.Argument(
+            metavar="TOKEN",
+            help="Its id (c_…), as `token list` shows it; or its name, if only one live token has it.",
+        ),
+    ],
 ) -> None:
     """Refuse a token from the next request on."""
     from tenure.cli.asking.lookup import connected
 
     async with connected(cli) as hub:
+        token = token if token.startswith("c_") else token_named(await every_token(hub), token)
         done = await hub.revoke_token(token)
     cli.out.data({"credential_id": token, "revoked": True, "replayed": done.replayed})
     if not cli.out.json:
         cli.out.say(f"{token} is refused from now on")
+
+
+async def every_token(hub: HubClient) -> list[TokenBody]:
+    """All tokens, page by page, in the order of their ids."""
+    found: list[TokenBody] = []
+    while page := await hub.tokens(after=found[-1].credential_id if found else None):
+        found += page
+    return found
+
+
+def token_named(tokens: list[TokenBody], name: str) -> str:
+    """The id of the one live token of this name.
+
+    Raises:
+        NotFoundError: there is none.
+        ConflictError: there are several.
+    """
+    from tenure.errors import ConflictError, NotFoundError
+
+    live = [one.credential_id for one in tokens if one.name == name and one.revoked_at is None]
+    if not live:
+        raise NotFoundError(f"no live token has the name {name!r}; `tenure token list` shows them", name=name)
+    if len(live) > 1:
+        raise ConflictError(
+            f"{len(live)} live tokens have the name {name!r}: {', '.join(live)}; say which", name=name
+        )
+    return live[0]

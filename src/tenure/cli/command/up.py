@@ -43,6 +43,17 @@ def up(cli: Invocation, options: UpOptions) -> int:
     Without a settings file the node is named after the host and has one recipient, `local`, which runs any program that a
     task brings. Ctrl-C stops hub and node; a run that is under way goes on by itself and is taken up again by the next `up`.
     """
+    from tenure.cli.process.readiness import said_or_raised
+
+    return said_or_raised(options.ready_fd, lambda: brought_up(cli, options))
+
+
+def brought_up(cli: Invocation, options: UpOptions) -> int:
+    """Starts everything here, or in the background.
+
+    Raises:
+        DataFolderBusyError: it runs already, or another start was faster.
+    """
     folder = cli.open_folder()
     refuse_second(folder, cli.settings.node.name)
     if options.detach:
@@ -113,11 +124,12 @@ def detached(cli: Invocation, folder: DataFolder) -> int:
     """Starts the supervisor in a session of its own and returns when hub and node are ready.
 
     Raises:
+        DataFolderBusyError: another start was faster.
         UnavailableError: it did not get ready; the message has the end of its log.
     """
     from tenure.cli.process.data_files import UP_PART
     from tenure.cli.process.readiness import Ready
-    from tenure.errors import UnavailableError
+    from tenure.errors import UnavailableError, all_errors
 
     log = folder.part(UP_PART) / "up.log"
     process, reader = start_detached(cli, log)
@@ -129,8 +141,7 @@ def detached(cli: Invocation, folder: DataFolder) -> int:
         code = process.poll()
         how = "it is not ready yet" if code is None else f"it ended with {code}"
         raise UnavailableError(f"`tenure up` in the background: {how}. {tail(log)}", path=str(log))
-    cli.out.note(f"tenure: {said.message} [{said.code}]")
-    return said.exit_code
+    raise all_errors().get(said.code, UnavailableError)(said.message)
 
 
 def start_detached(cli: Invocation, log: Path) -> tuple[Any, int]:

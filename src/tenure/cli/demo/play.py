@@ -69,12 +69,10 @@ async def play(story: Story, stage: Stage) -> None:
     """Every part, in the order in which they can happen."""
     from tenure.cli.demo.acts import ACTS
 
-    for position, (part, title, act) in enumerate(ACTS):
+    for part, title, act in ACTS:
         story.begin(part, title)
         await act(story, stage)
-        # A part that is told in two pieces has been told when its last one has.
-        if part not in {later for later, _, _ in ACTS[position + 1 :]}:
-            story.end()
+        story.end()
 
 
 async def told_to_the_end(story: Story, stage: Stage) -> Tally:
@@ -103,6 +101,7 @@ async def timeline(stage: Stage, task_id: str) -> None:
     """What was recorded of a Task, with the seconds since it was submitted; a row of renewals is one line."""
     import msgspec
 
+    from tenure.cli.text.counting import counted
     from tenure.cli.text.event import event_text
     from tenure.cli.text.output import one_line
     from tenure.wire.codec import parse_instant
@@ -115,7 +114,7 @@ async def timeline(stage: Stage, task_id: str) -> None:
             renewals += 1
             continue
         if renewals:
-            stage.cli.out.say(f"           lease renewed, {renewals} times")
+            stage.cli.out.say(f"           {counted(renewals, 'renewal')} of the lease")
             renewals = 0
         body: dict[str, Any] = msgspec.json.decode(event.body)
         after_s = (parse_instant(event.at) - began_ms) / 1000
@@ -126,6 +125,8 @@ def tell_summary(
     cli: Invocation, story: Story, tally: Tally | None, problem: str | None, absent: list[str]
 ) -> None:
     """The last line: everything in one."""
+    from tenure.cli.text.counting import counted
+
     parts = "".join(sorted(set(story.told)))
     went_well = problem is None and not absent and tally is not None
     cli.out.data(
@@ -144,7 +145,7 @@ def tell_summary(
         line = f"demo main: NOT SO{where}: {problem} (parts shown: {parts or 'none'}{lacking}, {story.seconds:.0f} s)"
     else:
         counted = (
-            f"{tally.tasks} tasks, {tally.attempts} attempts, {tally.events} events verified"
+            f"{counted(tally.tasks, 'task')}, {counted(tally.attempts, 'attempt')}, {counted(tally.events, 'event')} verified"
             if tally
             else "no tally"
         )

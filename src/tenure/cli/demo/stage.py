@@ -24,6 +24,7 @@ from tenure.cli.local.run import LocalRun, local_runs, processes_of, running_her
 from tenure.cli.process.data_files import HUB_PART, UP_PART, local_hub_url, local_token, node_part
 from tenure.cli.process.process_mark import ProcessMark, boot_id, ended_within, holder_of, send_signal
 from tenure.cli.process.readiness import Ready
+from tenure.cli.text.counting import counted
 from tenure.client.hub import HubClient
 from tenure.node.run.link import connect
 from tenure.node.run.sweep import sweep_now
@@ -160,9 +161,10 @@ async def staged(out: Output, story: Story, repository: Path, *, keep: bool) -> 
             stage.base_sha = (await Git(cli.env).must("read the base", clone, "rev-parse", "HEAD")).line
             yield stage
     finally:
-        await take_away(folder)
+        await take_away(folder, story)
         left = left_running(place)
         if not keep:
+            story.say(f"remove {place}")
             shutil.rmtree(place, ignore_errors=True)
     if left:
         raise NotSoError(f"{len(left)} processes were left running: {', '.join(left)}")
@@ -212,23 +214,27 @@ async def brought_up(cli: Invocation, story: Story) -> None:
     story.say(f"hub ready at {said.facts['hub']['url']}, node ready with the recipient {RECIPIENT}@{NODE}")
 
 
-async def take_away(folder: DataFolder) -> None:
+async def take_away(folder: DataFolder, story: Story) -> None:
     """Ends everything that holds a part of the folder, and every run in it."""
     loop = asyncio.get_running_loop()
     for part in (UP_PART, node_part(NODE), HUB_PART):
         mark = holder_of(folder, part)
         if mark is None:
             continue
+        story.say(f"stop {mark.program} (process {mark.pid})")
         send_signal(mark, signal.SIGCONT)
         send_signal(mark, signal.SIGTERM)
         if not await loop.run_in_executor(None, ended_within, mark, 20.0):
             send_signal(mark, signal.SIGKILL)
             await loop.run_in_executor(None, ended_within, mark, 10.0)
     for run in running_here(folder.root):
+        story.say(f"stop the run of {run.attempt}")
         with contextlib.suppress(Exception):
             async with await connect(run.folder) as control:
                 await control.kill()
-    for run in local_runs(folder.root):
+    runs = list(local_runs(folder.root))
+    story.say(f"see that nothing of {counted(len(runs), 'run')} is left")
+    for run in runs:
         await loop.run_in_executor(None, sweep_now, run.folder, boot_id(), RealClock())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,13 +20,15 @@ from tenure.runtime.clock import RealClock
 from tenure.runtime.data_folder import DataFolder, write_atomically
 from tenure.runtime.database import connect_database
 from tenure.runtime.ids import RealIds
+from tenure.runtime.platform import user_name
 from tenure.runtime.worker import OneAtATime
 
 if TYPE_CHECKING:
     from tenure.runtime.settings import HubSettings
 
-LOCAL_NAME = "local"
-"""The name in the record of whoever uses the local token: the user whose data folder it is."""
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+LOCAL_NAME = "operator"
+"""Stands in the record for whoever uses the local token, where their own name on this machine cannot."""
 
 
 @asynccontextmanager
@@ -62,7 +65,7 @@ async def running_hub(folder: DataFolder, settings: HubSettings) -> AsyncGenerat
             identity = Identity(incarnation=incarnation, version=__version__, secret=secret)
             hub = Hub(ledger, clock, ids, terms, identity)
             async with hub.running():
-                await hub.admit(LOCAL_NAME, Role.OPERATOR, kept_secret(part / TOKEN_FILE, ids))
+                await hub.admit(local_name(), Role.OPERATOR, kept_secret(part / TOKEN_FILE, ids))
                 yield hub
         finally:
             await ledger.close()
@@ -81,6 +84,12 @@ def terms_of(settings: HubSettings) -> Terms:
         stall_after_ms=round(settings.stall_after_s * 1000),
         max_offers=settings.max_offers,
     )
+
+
+def local_name() -> str:
+    """The name in the record of whoever uses the local token: that of the user whose data folder it is."""
+    name = user_name()
+    return name if name is not None and NAME.fullmatch(name) else LOCAL_NAME
 
 
 def kept_secret(path: Path, ids: RealIds) -> str:

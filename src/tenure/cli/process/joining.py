@@ -10,10 +10,11 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tenure.cli.process.data_files import local_hub_url, local_token, node_part, read_line
-from tenure.errors import ConfigurationError, TenureError, UnauthenticatedError
+from tenure.errors import ConfigurationError, ConflictError, TenureError, UnauthenticatedError
 from tenure.runtime.data_folder import write_atomically
 from tenure.runtime.settings import NodeSettings
 
@@ -57,25 +58,26 @@ def remember_hub(cli: Invocation, node: str, url: str) -> None:
 
 
 async def is_enrolled(cli: Invocation, node: str) -> bool:
-    """Has this node a credential that its hub has taken?"""
-    from tenure.node.delivery.mirror import Mirror
-    from tenure.runtime.clock import RealClock
+    """Has this node a credential that its hub has taken? Its store is only looked at: its daemon may be at work.
+
+    One of an older version counts as enrolled: the start that follows brings it up to date, and says so if it is not.
+
+    Raises:
+        DataFolderTooNewError: a newer version wrote it.
+        UnavailableError: it cannot be read.
+    """
+    from tenure.node.delivery.mirror_reading import MirrorReader
     from tenure.runtime.database import connect_database
-    from tenure.runtime.ids import RealIds
     from tenure.runtime.worker import new_executor
 
     path = cli.home / node_part(node) / MIRROR_FILE
     if not path.is_file():
         return False
     with new_executor(1, "mirror") as executor:
-        mirror = Mirror(path, connect_database, executor)
-        await mirror.open()
         try:
-            # The new credential counts only where there is none; then it is the one that will be used.
-            identity = await mirror.identity(RealIds(RealClock()).token())
-        finally:
-            await mirror.close()
-    return identity.was_sent and identity.node_id is not None
+            return await MirrorReader(path, partial(connect_database, read_only=True), executor).is_enrolled()
+        except ConflictError:
+            return True
 
 
 class Introduction(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,8 +11,9 @@ import httpx
 from msgspec.structs import replace
 
 from tenure import __version__
+from tenure.cli.process.data_files import node_part
 from tenure.cli.process.default_recipient import recipients_of
-from tenure.cli.process.draining import DrainingLegs
+from tenure.cli.process.draining import DrainingLegs, is_drained
 from tenure.node.daemon import NodeDaemon, NodeIdentity, NodeTools, Ready
 from tenure.node.link import HttpLegs
 from tenure.node.run.runners import LocalRunners
@@ -42,7 +42,7 @@ class NodeStart(NamedTuple):
 
 
 async def run_node(start: NodeStart, join_token: str | None, *, offers_nothing: bool = False) -> None:
-    """Works as this machine's node until it is asked to stop. While it drains (SIGUSR1) it takes no new work.
+    """Works as this machine's node until it is asked to stop. While it drains (`draining`) it takes no new work.
 
     Raises:
         TenureError: what ends a node; see `NodeDaemon.run`.
@@ -50,8 +50,8 @@ async def run_node(start: NodeStart, join_token: str | None, *, offers_nothing: 
     cli = start.cli
     settings = replace(cli.settings, recipients=() if offers_nothing else recipients_of(cli.settings))
     http = HttpLegs(start.url, verify=cli.env.get("TENURE_CA_FILE") or True)
-    legs = DrainingLegs(http)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, legs.drain)
+    part = cli.home / node_part(settings.node.name)
+    legs = DrainingLegs(http, lambda: is_drained(part))
     with new_executor(THREADS, "node") as executor, new_executor(1, "mirror") as mirror_executor:
         tools = node_tools(cli.env, executor, mirror_executor)
         identity = NodeIdentity(version=__version__, join_token=join_token)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -53,6 +54,19 @@ def say(descriptor: int | None, what: Said) -> None:
     with contextlib.suppress(OSError):
         os.write(descriptor, msgspec.json.encode(what) + b"\n")
         os.close(descriptor)
+
+
+def said_or_raised(ready_fd: int | None, run: Callable[[], int]) -> int:
+    """Runs; an error before it is ready goes to whoever started this process, too.
+
+    Raises:
+        TenureError: it could not start or go on.
+    """
+    try:
+        return run()
+    except TenureError as error:
+        say_failed(ready_fd, error)
+        raise
 
 
 def parse_said(line: bytes) -> Said | None:

@@ -32,7 +32,7 @@ STEADY_S = 30.0
 READY_WITHIN_S = 60.0
 STOP_WITHIN_S = 20.0
 FINAL = frozenset({2, 64, 65, 77, 78})
-"""Exit codes after which a child is not started again: usage, bad input, conflict (superseded), permission, configuration."""
+"""Exit codes after which a child is not started again: Python's own usage, bad input, conflict (superseded), permission, configuration."""
 LOG_BYTES = 16 << 20
 LOG_LOOK_S = 60.0
 
@@ -211,7 +211,8 @@ class Child:
         if self._process is None:
             return True
         try:
-            await asyncio.wait_for(self._process.wait(), wait_s)
+            async with asyncio.timeout(wait_s):
+                await self._process.wait()
         except TimeoutError:
             return False
         return True
@@ -228,7 +229,8 @@ async def _said_on(reader: int, wait_s: float) -> Said | None:
     with io.FileIO(reader, "rb") as pipe:
         transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), pipe)
         try:
-            return parse_said(await asyncio.wait_for(stream.readline(), wait_s))
+            async with asyncio.timeout(wait_s):
+                return parse_said(await stream.readline())
         except (TimeoutError, ValueError):
             return None
         finally:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tenure.cli.text.counting import counted
+
 Body = dict[str, Any]
 Sentence = Callable[[Body], str]
 
@@ -21,6 +23,8 @@ DETAILS = frozenset(
         "slot_freed",
         "snapshot_heard",
         "attention_closed",
+        "effect_issued",
+        "effect_looked_up",
         "node_attention_closed",
         "hub_attention_closed",
     }
@@ -62,16 +66,19 @@ def _renewed(body: Body) -> str:
     if progress.get("fraction") is not None:
         parts.append(f"{progress['fraction']:.0%}")
     if progress.get("output_bytes"):
-        parts.append(f"{progress['output_bytes']} bytes of output")
+        parts.append(f"{counted(progress['output_bytes'], 'byte')} of output")
     if progress.get("files_changed"):
-        parts.append(
-            f"{progress['files_changed']} file{'' if progress['files_changed'] == 1 else 's'} changed"
-        )
+        parts.append(f"{counted(progress['files_changed'], 'file')} changed")
     return "lease renewed" + (": " + ", ".join(parts) if parts else "")
 
 
 def _late(body: Body) -> str:
-    what = {"report": "a report", "renew": "a renewal", "acknowledge": "a receipt"}[body["kind"]]
+    what = {
+        "report": "a report",
+        "renew": "a renewal",
+        "acknowledge": "a receipt",
+        "effect": "a request for an effect",
+    }[body["kind"]]
     verdict = f", which says {body['outcome']['verdict']}" if body.get("outcome") else ""
     return f"{what} came late, under fence {body['claimed_fence']}{verdict}; kept, and nothing changed"
 
@@ -88,6 +95,17 @@ def _canceled(body: Body) -> str:
 def _node_started(body: Body) -> str:
     names = ", ".join(one["name"] for one in body["recipients"]) or "none"
     return f"node started; recipients: {names}"
+
+
+def _effect_begun(body: Body) -> str:
+    asks = ", which needs your approval" if body.get("approval") else ""
+    again = f", once more on purpose: {body['again']}" if body.get("again") else ""
+    return f"{body['effect_id']} begun: {body['kind']} {body['subject']} at {body['target']}{asks}{again}"
+
+
+def _effect_settled(body: Body) -> str:
+    reason = f": {body['reason']}" if body.get("reason") else ""
+    return f"{body['effect_id']} {body['state']}{_by(body)}{reason}"
 
 
 SENTENCES: dict[str, Sentence] = {
@@ -111,7 +129,18 @@ SENTENCES: dict[str, Sentence] = {
     "lease_revoked": lambda e: (
         f"attempt {e['number']}: nobody knows how it ended ({e['reason']}); it needs you"
     ),
+    "attempt_approved": lambda e: f"attempt {e['number']} approved{_by(e)}{_because(e)}",
     "attempt_withdrawn": lambda e: f"attempt {e['number']} withdrawn before it was handed to anybody",
+    "effect_begun": _effect_begun,
+    "effect_adopted": lambda e: (
+        f"attempt {e['number']} asked for what {e['effect_id']} is already; nothing was done again"
+    ),
+    "effect_approved": lambda e: f"{e['effect_id']} approved{_by(e)}{_because(e)}",
+    "effect_issued": lambda e: f"{e['effect_id']} is being called",
+    "effect_doubted": lambda e: f"{e['effect_id']} is in doubt: {e['reason']}",
+    "effect_looked_up": lambda e: f"{e['effect_id']} was not found at its provider; it is asked once more",
+    "effect_settled": _effect_settled,
+    "effect_quarantined": lambda e: f"{e['effect_id']} is in quarantine: {e['reason']}",
     "late_heard": _late,
     "slot_freed": lambda e: f"its place at the recipient is free again: {e['reason']}{_by(e)}",
     "cancel_advanced": _canceled,
@@ -128,8 +157,14 @@ SENTENCES: dict[str, Sentence] = {
     "node_attention_opened": lambda e: f"needs you: {e['summary']}",
     "node_attention_closed": lambda e: f"question closed ({e['kind']}): {e['because']}",
     "hub_started": lambda e: f"hub started, version {e['version']}",
-    "credential_issued": lambda e: f"token {e['name']!r} ({e['role']}) issued by {e['by']}",
+    "credential_issued": lambda e: (
+        f"token {e['credential_id']} of {e['name']} ({e['role']}) issued by {e['by']}"
+    ),
     "credential_revoked": lambda e: f"token {e['credential_id']} revoked by {e['by']}",
+    "webhook_received": lambda e: (
+        f"{e['provider']} told of {e['kind']}" + (f": {', '.join(e['effects'])} asked for" if e.get("effects") else "")
+    ),
+    "webhook_refused": lambda e: f"another body came under {e['inbound_id']}; refused",
     "hub_attention_opened": lambda e: f"needs you: {e['summary']}",
     "hub_attention_closed": lambda e: f"question closed ({e['kind']}): {e['because']}",
 }

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from tenure.cli.text.counting import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -48,11 +50,11 @@ def changes_text(attempt: AttemptBody) -> str:
     files = changes.get("files", 0)
     if not commits and not files:
         return "nothing changed"
-    counted = f"{commits or 'no'} commit{'' if commits == 1 else 's'}"
+    made = counted(commits, "commit") if commits else "no commits"
     lines = f"+{changes.get('insertions', 0)} -{changes.get('deletions', 0)}"
     left = left_uncommitted(attempt)
     loose = f" ({left} not committed)" if left else ""
-    return f"{counted}, {files} file{'' if files == 1 else 's'} changed, {lines}{loose}"
+    return f"{made}, {counted(files, 'file')} changed, {lines}{loose}"
 
 
 def left_uncommitted(attempt: AttemptBody) -> int:

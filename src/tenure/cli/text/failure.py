@@ -13,7 +13,8 @@ from tenure.errors import InvariantError, TenureError, all_errors, exit_code
 
 BUG = 70
 """EX_SOFTWARE of sysexits.h."""
-USAGE = 2
+USAGE = 64
+"""EX_USAGE of sysexits.h, as for every other request that is wrong."""
 INTERRUPTED = 130
 
 

@@ -64,4 +64,5 @@ def shown_age(at: str, now_ms: int) -> str:
 async def pause(seconds: float) -> None:
     """Waits so long; for looking again at what tells nobody that it has changed."""
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.Event().wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await asyncio.Event().wait()

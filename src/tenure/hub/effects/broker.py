@@ -10,7 +10,7 @@ the agent's own repeat. After it the next start finds a call of a hub that is go
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, final
 
 import msgspec
@@ -19,7 +19,7 @@ import structlog
 from tenure.core import effect_events as ev
 from tenure.core.clock import Clock, IdSource
 from tenure.core.delivery import Now
-from tenure.core.effect import Effect, EffectState
+from tenure.core.effect import Effect
 from tenure.core.effect_commands import CallEnd, EffectAnswer, IssueEffect, LookUpEffect, SettleEffect
 from tenure.core.effect_kind import PARAMS
 from tenure.core.ids import EffectId
@@ -33,6 +33,7 @@ from tenure.errors import (
     UnavailableError,
 )
 from tenure.hub.effects.registry import Reached, Registry
+from tenure.hub.pause import pause
 from tenure.ledger.port import Committed, Ledger
 from tenure.providers.port import Call, Found, Result
 
@@ -99,11 +100,11 @@ class Broker:
                 woken.clear()
                 effect = await self._ledger.find(Effect, effect_id)
                 left = until - asyncio.get_running_loop().time()
-                ended = effect is None or effect.state in (EffectState.CONFIRMED, EffectState.ABSENT)
-                if ended or left <= 0:
+                if effect is None or effect.has_ended or left <= 0:
                     return effect
                 try:
-                    await asyncio.wait_for(woken.wait(), left)
+                    async with asyncio.timeout(left):
+                        await woken.wait()
                 except TimeoutError:
                     continue
         finally:
@@ -143,7 +144,7 @@ class Broker:
         issued_ns = self._clock.boot_ns()
         command = IssueEffect(effect.effect_id, call_id, round(CALL_S * 1000))
         answer = await self._issue(command)
-        if not isinstance(answer, EffectAnswer) or answer.state is not EffectState.ISSUED:
+        if not isinstance(answer, EffectAnswer) or not answer.is_issued:
             return
         # From the request on, not from the commit: so we give up before the record says that we have.
         left_s = CALL_S - (self._clock.boot_ns() - issued_ns) / 1e9
@@ -160,14 +161,15 @@ class Broker:
             try:
                 return await self._ledger.execute(command)
             except OutcomeUnknownError:
-                await _pause(pause_s)
+                await pause(pause_s)
         return None
 
     async def _send(self, effect: Effect, reached: Reached, call_id: str, left_s: float) -> SettleEffect:
         call = await self.call_of(effect, reached, left_s)
         name = effect.effect_id
         try:
-            result = await asyncio.wait_for(reached.provider.apply(call), left_s)
+            async with asyncio.timeout(left_s):
+                result = await reached.provider.apply(call)
         except DuplicateEffectError as error:
             return await self._find_duplicate(effect, reached, call, call_id, str(error))
         except (UnavailableError, ProviderRefusedError) as error:
@@ -197,7 +199,7 @@ class Broker:
                 await self._ledger.execute(command)
             except (UnavailableError, OutcomeUnknownError) as error:
                 log.warning("an end could not be recorded yet", effect=command.effect_id, error=str(error))
-                await _pause(pause_s)
+                await pause(pause_s)
             else:
                 return
 
@@ -206,7 +208,7 @@ class Broker:
         asked, found = await self.look(effect, reached)
         command = LookUpEffect(effect.effect_id, asked, *texts_of(found))
         answer = await self._ledger.execute(command)
-        return not isinstance(answer, EffectAnswer) or answer.state is not EffectState.INTENDED
+        return not isinstance(answer, EffectAnswer) or not answer.may_be_called
 
     async def look(self, effect: Effect, reached: Reached) -> tuple[Now, Found]:
         """Ask the provider whether it has the Effect; when it was asked, and what it said.
@@ -218,7 +220,8 @@ class Broker:
         asked = self._ledger.now()
         call = await self.call_of(effect, reached, CALL_S)
         try:
-            return asked, await asyncio.wait_for(reached.provider.find(call), CALL_S)
+            async with asyncio.timeout(CALL_S):
+                return asked, await reached.provider.find(call)
         except TimeoutError as error:
             raise UnavailableError(f"{reached.name} gave no answer within {CALL_S:g} s") from error
 
@@ -259,10 +262,3 @@ def texts_of(found: Found) -> tuple[str | None, str | None]:
 def reason_of(error: TenureError) -> str:
     """Why nothing was done, with the code that a program reads."""
     return f"{error.code}: {error.message}"[:2000]
-
-
-async def _pause(seconds: float, wait: Callable[..., Awaitable[object]] = asyncio.wait_for) -> None:
-    try:
-        await wait(asyncio.Event().wait(), seconds)
-    except TimeoutError:
-        return

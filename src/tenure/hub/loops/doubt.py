@@ -13,7 +13,7 @@ import structlog
 
 from tenure.core import effect_events as ev
 from tenure.core.clock import Clock
-from tenure.core.effect import Effect, EffectState
+from tenure.core.effect import Effect
 from tenure.core.effect_commands import DoubtEffect, LookUpEffect
 from tenure.core.ids import EffectId
 from tenure.core.limits import LAST_INSTANT_MS
@@ -74,16 +74,13 @@ class DoubtLoop:
         self._is_first = False
         known = await self._ledger.find_many(Effect, hoped)
         found = {one.effect_id: one for one in (*due, *known.values())}
-        calls = [one for one in found.values() if one.state is EffectState.ISSUED]
+        calls = [one for one in found.values() if one.is_under_way]
         if calls:
             await self._ledger.execute_many([DoubtEffect(one.effect_id) for one in calls])
         asked = [
             one
             for one in found.values()
-            if one.state is EffectState.IN_DOUBT
-            and one.finds
-            and not one.quarantined
-            and self._not_before.get(one.effect_id, 0) <= now_ms
+            if one.is_asked_for and self._not_before.get(one.effect_id, 0) <= now_ms
         ]
         for first in range(0, len(asked), LOOKING):
             await asyncio.gather(*(self._look(one) for one in asked[first : first + LOOKING]))

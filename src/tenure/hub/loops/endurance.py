@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 import structlog
 
 from tenure.errors import InvariantError, OutcomeUnknownError, UnavailableError
+from tenure.hub.pause import pause
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
@@ -39,11 +39,3 @@ async def run_enduring(name: str, turn: Callable[[], Awaitable[None]], start: Ca
         await pause(pause_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
         start()
-
-
-async def pause(seconds: float) -> None:
-    """Wait on the event loop's own clock, which is whatever clock the loop was given."""
-    try:
-        await asyncio.wait_for(asyncio.Event().wait(), seconds)
-    except TimeoutError:
-        return

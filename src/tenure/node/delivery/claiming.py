@@ -26,10 +26,10 @@ from tenure.core.canonical import digest
 from tenure.core.clock import Clock, IdSource
 from tenure.core.ids import Address, ClaimId, DeliveryId, IncarnationId
 from tenure.core.limits import BATCH
-from tenure.errors import InvalidError, TenureError, UnavailableError
+from tenure.errors import InvalidError, TenureError
 from tenure.node.delivery.holding import Holding, Holdings, Phase
 from tenure.node.delivery.leasing import Leasing
-from tenure.node.delivery.mirror import Mirror
+from tenure.node.delivery.mirror import NOT_STORED, Mirror
 from tenure.node.delivery.mirrored import MirroredDelivery
 from tenure.node.link import HubLegs, is_final
 from tenure.node.pacing import Backoff, pause
@@ -199,7 +199,8 @@ class Claiming:
                 taken.append(MirroredDelivery(grant, recipient, self._tools.incarnation, at_ms))
         try:
             await self._tools.mirror.add(taken)
-        except UnavailableError as error:
+        except NOT_STORED as error:
+            # One that is stored all the same comes up with the next start, and is handed back then.
             log.error("%d grants are refused: %s", len(taken), error)  # noqa: TRY400 - the message says it all
             refused += [(one.grant, f"the node cannot store it: {error.message}") for one in taken]
             return [], refused
@@ -255,7 +256,7 @@ class Claiming:
         self._tools.holdings.forget([holding])
         try:
             await self._tools.mirror.drop([holding.delivery_id])
-        except UnavailableError as error:
+        except NOT_STORED as error:
             # It is asked about again after the next start, and answered the same.
             log.warning("%s could not be deleted: %s", holding.delivery_id, error)
 

@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from tenure.core.clock import IdSource
 from tenure.errors import ConflictError, OutcomeUnknownError, UnauthenticatedError, UnavailableError
-from tenure.node.delivery.mirror import Identity, Mirror
+from tenure.node.delivery.mirror import Mirror
+from tenure.node.delivery.mirrored import Identity
 from tenure.node.link import HubLegs
 from tenure.node.pacing import Backoff, pause
 from tenure.wire.legs import EnrollReply, EnrollRequest

@@ -12,6 +12,9 @@ way, `stuck` is one that an error nobody expected has stopped: its lease is left
 Two facts stand beside the phase, because they may come in any phase: `is_lost` (the hub has told us that the fence is
 stale) and `cancel_grace_s` (the hub asks us to cancel). Whoever works on the holding looks at both after each wait.
 
+`may_be_recorded`: its report was sent, and the answer never came. Until it does only the report is sent again: if it was
+recorded, a renewal would be kept as that of a stale owner.
+
 `deadline_ns` is on the clock that runs through a suspend; nothing is started past it. It moves with an answered
 acknowledgement or renewal only, counted from the sending.
 """
@@ -64,6 +67,7 @@ class Holding:
         self.first_ack_ns: int | None = None
         self.is_renewing = False
         self.is_reporting = False
+        self.may_be_recorded = False
         self.is_urgent = False
         self.reporting_since_ns: int | None = None
         self.may_have_spawned = False
@@ -118,13 +122,14 @@ class Holding:
 @final
 class Holdings:
     """All of them. `eased` is given when a unit became free, `reports` when a report may be sent, `grown` when there is one
-    more lease to keep."""
+    more lease to keep, `compared` when hub and node have been compared."""
 
     def __init__(self, recipients: Mapping[Address, RecipientSettings]) -> None:
         self.recipients = dict(recipients)
         self.eased = Signal()
         self.reports = Signal()
         self.grown = Signal()
+        self.compared = Signal()
         self._held: dict[DeliveryId, Holding] = {}
 
     def __iter__(self) -> Iterator[Holding]:
@@ -156,7 +161,7 @@ class Holdings:
 
     def want_renewal(self, holding: Holding) -> None:
         """Renews this one now, and not with the next round."""
-        if holding.is_lost:
+        if holding.is_lost or holding.may_be_recorded:
             return
         holding.is_urgent = True
         self.grown.give()

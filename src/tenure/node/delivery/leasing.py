@@ -33,7 +33,7 @@ from tenure.wire import legs as ws
 NS = 1_000_000_000
 RETRY_S = (0.5, 10.0)
 ROOM = 2.5
-"""Renewals that fit into a lease: one may be lost, and the next still comes in time."""
+"""Renewals that fit into a lease where our own pace does not: one may be lost, and the next still comes in time."""
 LOOK_S = 1.0
 """The loop's timers stand still in a suspend; so it looks at the clock that does not, this often, while it keeps leases."""
 SHORTEST_ANSWER_S = 5.0
@@ -60,7 +60,9 @@ class Pace(Struct, frozen=True, kw_only=True):
 
 
 def pace_for(renew_every_s: float, margin_s: float, lease_ttl_s: float) -> Pace:
-    """The node's own settings, held against the hub's terms."""
+    """The node's own settings, held against the hub's terms: as they are where one lost renewal costs no lease."""
+    if margin_s <= lease_ttl_s / 4 and 2 * renew_every_s + margin_s < lease_ttl_s:
+        return Pace(renew_every_s=renew_every_s, margin_s=margin_s)
     margin = min(margin_s, lease_ttl_s / 4)
     return Pace(renew_every_s=min(renew_every_s, (lease_ttl_s - margin) / ROOM), margin_s=margin)
 
@@ -153,8 +155,7 @@ class Leasing:
         if is_due:
             self._due_ns = now_ns + int(self.pace.renew_every_s * NS)
         try:
-            for part in _parts(batch):
-                await self._renew(part)
+            await self._renew_each(list(_parts(batch)))
             if batch and self._backoff.tries:
                 self._backoff.reset()
                 self._link_is_back()
@@ -167,6 +168,18 @@ class Leasing:
         finally:
             self._is_catching_up = False
             self._round_over.give()
+
+    async def _renew_each(self, parts: Sequence[Sequence[Holding]]) -> None:
+        """Renews all parts at once: none waits for the answer of another, and none is left out because another failed.
+
+        Raises:
+            TenureError: what a part ran into, when all of them are over; that the hub does not hear us goes first.
+        """
+        results = await asyncio.gather(*(self._renew(part) for part in parts), return_exceptions=True)
+        errors = [one for one in results if one is not None]
+        if errors:
+            error = next((one for one in errors if isinstance(one, TenureError) and is_final(one)), errors[0])
+            raise error
 
     async def _renew(self, part: Sequence[Holding]) -> None:
         self._rounds += 1
@@ -185,8 +198,7 @@ class Leasing:
             if len(part) == 1:
                 log.exception("the renewal of %s was refused as invalid", part[0].delivery_id)
                 return
-            for half in (part[: len(part) // 2], part[len(part) // 2 :]):
-                await self._renew(half)
+            await self._renew_each((part[: len(part) // 2], part[len(part) // 2 :]))
         finally:
             for one in part:
                 one.is_renewing = False
@@ -226,7 +238,8 @@ class Leasing:
     def _may_be_renewed(self) -> Iterator[Holding]:
         """A stale one is not: the hub has said its word, and would keep each further renewal as evidence of a stray."""
         for one in self._holdings:
-            is_free = one.phase in RENEWED and not one.is_reporting and not one.is_lost
+            is_free = not one.is_reporting and not one.is_lost and not one.may_be_recorded
+            is_free = is_free and one.phase in RENEWED
             if is_free and (one.is_urgent or not self._is_about_to_report(one)):
                 yield one
 

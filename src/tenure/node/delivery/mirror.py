@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import hashlib
 import os
 import sqlite3
@@ -43,11 +42,10 @@ from tenure.errors import (
     DataFolderTooNewError,
     OutcomeUnknownError,
     StorageFailedError,
-    StorageFullError,
     UnavailableError,
 )
-from tenure.node.delivery.mirror_schema import SCHEMA, STEPS
-from tenure.node.delivery.mirrored import Ending, MirroredDelivery
+from tenure.node.delivery.mirror_file import SCHEMA, STEPS, is_full, refuse_older, schema_of, storage_error
+from tenure.node.delivery.mirrored import Ending, Identity, MirroredDelivery, Released, Row
 
 BUSY_MS = 5_000
 """How long a commit waits for a reader of another process (`tenure gc`) that holds the file."""
@@ -71,7 +69,9 @@ _LOAD = (
     "WHERE released = 0 ORDER BY delivery_id"
 )
 _ENDING = "SELECT outcome, handback FROM delivery WHERE delivery_id = ?"
-_RELEASED = "SELECT delivery_id, attempt_id, answer, tree_gone FROM delivery WHERE released = 1 ORDER BY delivery_id"
+_RELEASED = (
+    "SELECT delivery_id, attempt_id, answer, tree_gone FROM delivery WHERE released = 1 ORDER BY delivery_id"
+)
 _KNOWN = "SELECT delivery_id FROM delivery"
 CLOSED = "SELECT MIN(stage = 'closed' AND answer IS NOT NULL) FROM delivery WHERE attempt_id = ?"
 """Null where the Attempt has no row here."""
@@ -88,46 +88,10 @@ _COUNTED = "SELECT commits FROM counted"
 NOT_STORED = (UnavailableError, OutcomeUnknownError)
 """What a write raises that did not succeed, or not for sure. It may be repeated in both cases."""
 
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
-
 T = TypeVar("T")
 
 Connect = Callable[[Path], sqlite3.Connection]
 """The SQLite driver: opens the file."""
-
-
-class Identity(Struct, frozen=True):
-    """Who this node is. `was_sent`: the credential may be known to a hub. `generation` counts the starts of its daemon,
-    `incarnation` names the latest."""
-
-    credential: str
-    was_sent: bool
-    node_id: NodeId | None
-    generation: int
-    incarnation: IncarnationId
-
-
-class Row(Struct, frozen=True):
-    """A row as it stands. `stage`: `mirrored`, `ended` (then one of `outcome` and `handback` is set) or `closed` (then the
-    outcome, which may be large, is left where it is: `Mirror.ending`)."""
-
-    mirrored: MirroredDelivery
-    receipt_digest: str
-    stage: str
-    outcome: Outcome | None
-    handback: str | None
-    tree_gone: bool
-    answer: str | None
-
-
-class Released(Struct, frozen=True):
-    """A Delivery that the hub needs no more. `answer`: what it said to the report; None where it never heard one.
-    `tree_gone`: it is proven that nothing of its run is left."""
-
-    delivery_id: DeliveryId
-    attempt_id: AttemptId
-    answer: str | None
-    tree_gone: bool
 
 
 class _Change(Struct):
@@ -250,7 +214,8 @@ class Mirror:
 
     async def released(self) -> list[Released]:
         """Those of which only folders may be left, oldest first."""
-        return [Released(*row, bool(gone)) for *row, gone in await self._read(_RELEASED)]
+        rows = await self._read(_RELEASED)
+        return [Released(one, attempt, answer, bool(gone)) for one, attempt, answer, gone in rows]
 
     async def known(self) -> set[DeliveryId]:
         """Every Delivery that has a row."""
@@ -343,6 +308,7 @@ class Mirror:
         Raises:
             OutcomeUnknownError: that cannot be found out.
         """
+        counted = 0
         try:
             if is_full(error):
                 # Its last frame, which makes it count, was not written: that write is the one that failed.
@@ -357,14 +323,15 @@ class Mirror:
             # over them. And what was found may not be on the disk yet: the checkpoint brings it there.
             connection.execute(_COUNT)
             (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            if is_busy:
-                raise sqlite3.OperationalError("another process reads the file")
-        except (sqlite3.Error, OSError, StorageFailedError) as problem:
+            problem = "another process reads the file" if is_busy else None
+        except (sqlite3.Error, OSError, StorageFailedError) as own:
+            problem = str(own)
+        if problem is not None:
             raise OutcomeUnknownError(
                 f"a commit to {self._path} failed ({error}), and whether it was made cannot be found out ({problem});"
                 " look at the disk",
                 path=str(self._path),
-            ) from problem
+            ) from error
         return counted >= number
 
     async def _in_executor(self, work: Callable[[], T]) -> T:
@@ -377,40 +344,27 @@ class Mirror:
         if self._connection is None:
             if not self._is_open:
                 raise StorageFailedError(f"{self._path} is not open", path=str(self._path))
-            self._connection = self._opened()  # it was closed to find something out, and could not be opened again
+            self._connection = (
+                self._opened()
+            )  # it was closed to find something out, and could not be opened again
         return self._connection
 
 
-def schema_of(connection: sqlite3.Connection, path: Path) -> int:
-    """The schema of the file; 0 where it has no tables yet.
+def read_only(path: Path, connect: Connect, statement: str, values: tuple[Any, ...]) -> Any:
+    """The first value that a statement finds. The file is opened for this, and never brought up to date.
 
     Raises:
         DataFolderTooNewError: a newer version wrote it.
+        ConflictError: an older version wrote it.
+        UnavailableError: it cannot be read.
     """
-    (stored,) = connection.execute("PRAGMA user_version").fetchone()
-    if stored > SCHEMA:
-        raise DataFolderTooNewError(
-            f"{path} has schema {stored}; this version reads up to {SCHEMA}. Upgrade Tenure.",
-            path=str(path),
-            format=stored,
-            supported=SCHEMA,
-        )
-    return stored
-
-
-def is_full(error: Exception) -> bool:
-    """Was there no room?"""
-    is_full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
-    return is_full or getattr(error, "errno", None) in _NO_ROOM
-
-
-def storage_error(path: Path, error: Exception) -> UnavailableError:
-    """What a caller hears of a write that left nothing behind."""
-    if is_full(error):
-        return StorageFullError(
-            f"there is no room to write {path} ({error}); free some space", path=str(path)
-        )
-    return StorageFailedError(f"{path} cannot be used ({error}); look at the disk", path=str(path))
+    try:
+        with contextlib.closing(connect(path)) as connection:
+            refuse_older(schema_of(connection, path), path)
+            return connection.execute(statement, values).fetchone()[0]
+    except (sqlite3.Error, OSError) as error:
+        problem = storage_error(path, error)
+        raise problem from error
 
 
 def _outcome(stored: bytes | None) -> Outcome | None:

@@ -7,20 +7,15 @@ opens the file anew, so that the answer is of now, and nothing of ours keeps the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
 from concurrent.futures import Executor
-from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import Any, final
 
 from tenure.core.ids import AttemptId
-from tenure.errors import ConflictError
-from tenure.node.delivery.mirror import CLOSED, Connect, readable, schema_of
-from tenure.node.delivery.mirror_schema import SCHEMA
+from tenure.node.delivery.mirror import CLOSED, Connect, read_only
 
 _ENROLLED = "SELECT COUNT(*) FROM identity WHERE was_sent = 1 AND node_id IS NOT NULL"
-
-T = TypeVar("T")
 
 
 @final
@@ -38,18 +33,16 @@ class MirrorReader:
 
     async def is_closed(self, attempt_id: AttemptId) -> bool:
         """Has the hub answered the report of every Delivery of this Attempt that the node ever mirrored?"""
-        return bool(await self._asked(CLOSED, (attempt_id,)))
+        return bool(await self._asked(CLOSED, attempt_id))
 
     async def is_enrolled(self) -> bool:
         """Has the node a credential that its hub has taken?"""
         return bool(await self._asked(_ENROLLED))
 
-    async def _asked(self, statement: str, values: tuple[Any, ...] = ()) -> Any:
-        def ask() -> Any:
-            with self._opened() as connection:
-                return connection.execute(statement, values).fetchone()[0]
+    async def check(self) -> None:
+        """Nothing, where the file can be understood."""
+        await self._asked("SELECT 1")
 
-        return await self._in_executor(ask)
-
-    async def _in_executor(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+    async def _asked(self, statement: str, *values: Any) -> Any:
+        asking = partial(read_only, self._path, self._connect, statement, values)
+        return await asyncio.get_running_loop().run_in_executor(self._executor, asking)

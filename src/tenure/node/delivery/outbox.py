@@ -19,7 +19,7 @@ from tenure.core.ids import IncarnationId
 from tenure.core.limits import BATCH
 from tenure.errors import InvalidError, InvariantError, TenureError, UnavailableError
 from tenure.node.delivery.holding import Holding, Holdings, Phase
-from tenure.node.delivery.mirror import Mirror
+from tenure.node.delivery.mirror import NOT_STORED, Mirror
 from tenure.node.delivery.mirrored import Ending
 from tenure.node.delivery.report import without_evidence
 from tenure.node.link import HubLegs, is_final
@@ -96,12 +96,22 @@ class Outbox:
             await self._send_apart(batch, error)
 
     async def _send(self, batch: Sequence[Holding]) -> None:
+        before = {one: one.may_be_recorded for one in batch}
         for one in batch:
-            one.is_reporting = True
+            one.is_reporting = one.may_be_recorded = True
         try:
             items = tuple(report_of(one) for one in batch)
             reply = await self._legs.report(ws.ReportRequest(incarnation=self._incarnation, items=items))
             await self._close({one.delivery_id: one for one in batch}, reply)
+        except UnavailableError:
+            for one, was in before.items():
+                one.may_be_recorded = was
+            raise
+        except InvalidError:
+            # An answer: nothing of this request was recorded, nor will be; their leases are still to be kept.
+            for one in batch:
+                one.may_be_recorded = False
+            raise
         finally:
             for one in batch:
                 one.is_reporting = False
@@ -121,12 +131,13 @@ class Outbox:
             log.info("%s: the hub says %s", delivery_id, answer)
         for holding in batch.values():
             if holding.delivery_id not in closed:
+                holding.may_be_recorded = False
                 self._put_off(holding, "the hub's answer was not understood")
         try:
             await self._mirror.close_all(closed)
             for delivery_id in closed:
                 batch[delivery_id].forget_ending()
-        except UnavailableError as error:
+        except NOT_STORED as error:
             log.warning("that %d reports were answered could not be stored yet: %s", len(closed), error)
             for delivery_id in closed:
                 batch[delivery_id].is_unsaved = True

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import final
 
 from tenure.node.delivery.holding import Holding, Holdings, Phase
-from tenure.node.delivery.mirror import Mirror, Row
-from tenure.node.delivery.mirrored import Ending
+from tenure.node.delivery.mirror import Mirror
+from tenure.node.delivery.mirrored import Ending, Row
 from tenure.node.run.folder import Found, RunnerState
 from tenure.node.run.runners import Runners
 
@@ -78,6 +78,7 @@ class Readoption:
         holding.answer = row.answer
         if row.stage == "ended":
             holding.phase = Phase.REPORTING
+            holding.may_be_recorded = True  # by an earlier daemon, which did not live to hear it
         elif row.stage == "closed":
             holding.phase = Phase.CLOSED
         else:

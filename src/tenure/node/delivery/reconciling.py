@@ -11,11 +11,11 @@ import logging
 from typing import final
 
 from tenure.core.clock import Clock, IdSource
-from tenure.core.ids import DeliveryId, IncarnationId
-from tenure.errors import TenureError, UnavailableError
+from tenure.core.ids import IncarnationId
+from tenure.errors import TenureError
 from tenure.node.delivery.holding import Holding, Holdings, Phase
 from tenure.node.delivery.leasing import GENERATION_BITS
-from tenure.node.delivery.mirror import Mirror
+from tenure.node.delivery.mirror import NOT_STORED, Mirror
 from tenure.node.link import HubLegs, is_final
 from tenure.node.pacing import Backoff
 from tenure.wire import legs as ws
@@ -23,6 +23,8 @@ from tenure.wire import legs as ws
 RETRY_S = (1.0, 30.0)
 RELEASE_EVERY_S = 300.0
 """Between two snapshots that only serve to let rows go: each is an event in the hub's record."""
+KEPT = 200
+"""Answered reports whose trees are not proven gone; what is beyond it, the oldest first, is let go without that word."""
 CLOSED = 200
 """Answered reports that are kept before a snapshot is sent earlier: what memory and snapshot may cost."""
 NS = 1_000_000_000
@@ -42,6 +44,9 @@ log = logging.getLogger(__name__)
 
 @final
 class Reconciling:
+    """`generation` is set when the store has counted this start; `can_prove_gone`: can this machine prove that a tree is
+    gone, other than by a restart?"""
+
     def __init__(
         self,
         legs: HubLegs,
@@ -52,6 +57,7 @@ class Reconciling:
         incarnation: IncarnationId,
     ) -> None:
         self.generation = 0
+        self.can_prove_gone = True
         self._legs = legs
         self._mirror = mirror
         self._holdings = holdings
@@ -78,25 +84,32 @@ class Reconciling:
         if not self._is_due(now_ns):
             return
         try:
-            await self._compare()
+            # A snapshot that the hub has passed over was never compared with anything; the next one has a greater number.
+            problem = None if await self._compare() else "the hub has heard a newer snapshot"
         except TenureError as error:
             if is_final(error):
                 raise
+            problem = str(error)
+        if problem is not None:
             pause_s = self._backoff.next_s()
             self._not_before_ns = now_ns + int(pause_s * NS)
-            log.warning("hub and node could not be compared; again in %.1f s: %s", pause_s, error)
+            log.warning("hub and node could not be compared; again in %.1f s: %s", pause_s, problem)
             return
         self._backoff.reset()
         self._is_wanted, self._last_ns = False, now_ns
+        self._holdings.compared.give()
 
     def _is_due(self, now_ns: int) -> bool:
         if now_ns < self._not_before_ns:
             return False
-        closed = len(self._holdings.in_phase(Phase.CLOSED))
+        closed = [one for one in self._holdings.in_phase(Phase.CLOSED) if one.tree_gone]
+        # The hub may have taken it away, and nobody else tells: it is not renewed.
+        is_needed = bool(closed or self._holdings.in_phase(Phase.STUCK))
         is_time = now_ns - self._last_ns >= RELEASE_EVERY_S * NS
-        return self._is_wanted or closed >= CLOSED or (closed > 0 and is_time)
+        return self._is_wanted or len(closed) >= CLOSED or (is_needed and is_time)
 
-    async def _compare(self) -> None:
+    async def _compare(self) -> bool:
+        """Tells and heeds; False where the hub has heard a newer snapshot."""
         self._count += 1
         told = {one.delivery_id: (one, one.phase) for one in self._holdings}
         request = ws.ReconcileRequest(
@@ -106,10 +119,11 @@ class Reconciling:
         )
         reply = await self._legs.reconcile(request)
         if reply.ignored:
-            return
+            return False
         advised = [(*told[one.delivery_id], one.advice) for one in reply.advice if one.delivery_id in told]
         released = [one for one, phase, advice in advised if await self._heed(one, phase, advice)]
         await self._release(released)
+        return True
 
     async def _heed(self, holding: Holding, told: Phase, advice: str) -> bool:
         """Does what is advised; True where the row may be let go.
@@ -119,17 +133,24 @@ class Reconciling:
             return False
         match advice:
             case "close" | "stop" if told is Phase.CLOSED:
-                return True
+                return holding.tree_gone or self._is_given_up(holding)
             case "go_on" | "report" if told is Phase.CLOSED:
                 # It has lost our report (its data was restored from an older copy): it gets it again.
                 await self._report_again(holding)
                 return False
-            case "close" | "stop" if told is not Phase.REPORTING:
+            case "close" | "stop" if told is not Phase.REPORTING and not holding.is_lost:
                 log.warning("%s: the hub says %s; its work is stopped", holding.delivery_id, advice)
                 holding.lose()
                 return False
             case _:
                 return False
+
+    def _is_given_up(self, holding: Holding) -> bool:
+        """Must the word that its tree is gone be given up? Where nothing can prove it, and where too many wait for it."""
+        if not self.can_prove_gone:
+            return True
+        waiting = [one for one in self._holdings.in_phase(Phase.CLOSED) if not one.tree_gone]
+        return holding in waiting[:-KEPT]
 
     async def _report_again(self, holding: Holding) -> None:
         ending = holding.ending or await self._mirror.ending(holding.delivery_id)
@@ -139,11 +160,10 @@ class Reconciling:
             self._holdings.enter(holding, Phase.REPORTING)
 
     async def _release(self, holdings: list[Holding]) -> None:
-        ids: list[DeliveryId] = [one.delivery_id for one in holdings]
         try:
-            await self._mirror.release(ids)
-        except UnavailableError as error:
-            log.warning("%d rows could not be let go yet: %s", len(ids), error)
+            await self._mirror.release({one.delivery_id: one.answer for one in holdings})
+        except NOT_STORED as error:
+            log.warning("%d rows could not be let go yet: %s", len(holdings), error)
             return
         self._holdings.forget(holdings)
 

@@ -18,8 +18,8 @@ from tenure.core.attempt import Outcome, Verdict
 from tenure.core.failure import Evidence
 from tenure.core.judgement import Judgement
 from tenure.core.limits import EVIDENCE_BYTES, NAME_LENGTH, REASON_LENGTH
+from tenure.core.start_failure import StartFailure
 from tenure.harness.message import clean_text
-from tenure.node.delivery.start_failure import StartFailure
 from tenure.node.run.messages import Outcome as RunnerOutcome
 from tenure.node.worktree.evidence import Changes, Commits, Names
 from tenure.node.worktree.evidence import Evidence as WorktreeEvidence

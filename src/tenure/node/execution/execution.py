@@ -22,30 +22,24 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import suppress
 from functools import partial
 from typing import TypeVar, final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.core.attempt import Outcome
 from tenure.core.clock import IdSource
 from tenure.core.ids import IncarnationId
 from tenure.core.judgement import Judgement
-from tenure.errors import TenureError, UnavailableError
+from tenure.core.start_failure import StartFailure, UnstartedEnd, failure_by_runner, unstarted_end
+from tenure.errors import TenureError
 from tenure.harness.port import Harness
 from tenure.node.delivery.holding import Holding, Holdings, Phase
 from tenure.node.delivery.leasing import Leasing
-from tenure.node.delivery.mirror import Mirror
+from tenure.node.delivery.mirror import NOT_STORED, Mirror
 from tenure.node.delivery.mirrored import Ending
 from tenure.node.delivery.report import PATCH_BYTES, outcome_canceled, outcome_not_started, outcome_of_run
-from tenure.node.delivery.start_failure import (
-    StartFailure,
-    failure_of_error,
-    failure_of_runner,
-    failure_of_spawn,
-)
+from tenure.node.delivery.start_failure import failure_of_error, failure_of_spawn
 from tenure.node.execution.following import Follower
 from tenure.node.execution.judging import Ended, judge_run, judge_unseen
 from tenure.node.execution.preparing import Preparer, bare_launch
@@ -68,8 +62,6 @@ TRIES = 5
 RETRY_S = (0.5, 30.0)
 STUCK_S = 300.0
 """Between two later tries. Until one succeeds the lease is not renewed: nobody must believe that it goes on."""
-HAND_BACK = frozenset({"deadline", "other boot", "forbidden"})
-"""Why a runner started nothing, where neither the Attempt nor this machine is at fault."""
 
 T = TypeVar("T")
 
@@ -120,20 +112,47 @@ class Executions:
         `hand_back`: why it is not to be started at all. If it turns out that a runner has taken the folder already, the
         way goes on from what that has done."""
         backoff = Backoff(self._tools.ids, *RETRY_S)
+        is_repeated = False
         while True:
             try:
+                if is_repeated:
+                    state = await self._tools.runners.probe(holding.run_dir)
                 await self._run(holding, state, hand_back)
                 return
             except Exception:
                 log.exception("%s: an error that nobody expected", holding.delivery_id)
-            if backoff.tries < TRIES:
-                await backoff.pause()
+            await self._wait_stuck(holding, backoff)
+            is_repeated = True
+
+    async def _wait_stuck(self, holding: Holding, backoff: Backoff) -> None:
+        """Waits before the next try. Meanwhile a tree whose lease is lost, or which is to be canceled, is stopped all the
+        same: that rests on nothing that has failed here."""
+        loop = asyncio.get_running_loop()
+        if backoff.tries < TRIES:
+            end_s = loop.time() + backoff.next_s()
+        else:
+            log.error("%s is stuck; its lease is left to run out", holding.delivery_id)
+            holding.enter(Phase.STUCK)
+            end_s = loop.time() + STUCK_S
+        heeded = (False, False)
+        while True:
+            asked = (holding.is_lost, holding.cancel_grace_s is not None)
+            if asked != heeded:
+                heeded = asked
+                await self.stop(holding)
+            elif (left_s := end_s - loop.time()) > 0:
+                await holding.changed.wait(left_s)
             else:
-                log.error("%s is stuck; its lease is left to run out", holding.delivery_id)
-                holding.enter(Phase.STUCK)
-                await holding.changed.wait(STUCK_S)
-            with suppress(OSError):
-                state = await self._tools.runners.probe(holding.run_dir)
+                return
+
+    async def stop(self, holding: Holding) -> None:
+        """Stops the tree of one that was lost or is to be canceled, whatever else is the matter with it. Its runner is
+        told; where none listens, what is left is swept up."""
+        try:
+            if not await self._tools.follower.stop(holding):
+                holding.tree_gone = await self._swept(holding)
+        except (TenureError, OSError) as error:
+            log.warning("%s: whether its tree is stopped is not known: %s", holding.delivery_id, error)
 
     async def _run(self, holding: Holding, state: RunnerState | None, hand_back: str | None) -> None:
         try:
@@ -179,7 +198,11 @@ class Executions:
             return None
         if result.spawned is Spawned.LOST:
             return await self._tools.runners.probe(holding.run_dir)
-        return await self._forbid(holding, Unstarted(result.message, failure_of_spawn(result)))
+        end = Unstarted(result.message, failure_of_spawn(result))
+        if result.spawned is Spawned.UNRECORDED:
+            # The folder would say `unknown`, since it is taken; the runner that took it has told us that it started nothing.
+            raise end
+        return await self._forbid(holding, end)
 
     async def _prepared(self, holding: Holding) -> Launch:
         """The launch, unless the hub takes the Delivery away or cancels it meanwhile.
@@ -230,14 +253,13 @@ class Executions:
             await backoff.pause()
 
     async def _end_unstarted(self, holding: Holding, end: Unstarted) -> None:
-        outcome: Outcome | None = None
-        if holding.cancel_grace_s is not None and not holding.is_lost:
-            outcome = outcome_canceled()
-        elif end.failure is not None:
-            outcome = outcome_not_started(end.failure)
-        handback = end.why or "nothing was started" if outcome is None else None
-        log.info("%s was not started: %s", holding.delivery_id, end.why)
-        await self._store(holding, Ending(holding.delivery_id, outcome, handback))
+        kind = unstarted_end(
+            is_stale=holding.is_lost,
+            is_cancel_asked=holding.cancel_grace_s is not None,
+            has_failed=end.failure is not None,
+        )
+        log.info("%s was not started (%s): %s", holding.delivery_id, kind, end.why)
+        await self._store(holding, ending_of(holding, kind, end))
 
     # -- the end
 
@@ -304,7 +326,7 @@ class Executions:
         made again."""
         try:
             await self._tools.mirror.end(ending)
-        except UnavailableError as error:
+        except NOT_STORED as error:
             holding.is_unsaved = True
             log.warning("%s: its ending could not be stored yet: %s", holding.delivery_id, error)
         holding.end(ending)
@@ -326,6 +348,15 @@ def refuse_interrupted(holding: Holding) -> None:
         raise Unstarted("canceled before anything was started")
 
 
+def ending_of(holding: Holding, kind: UnstartedEnd, end: Unstarted) -> Ending:
+    """What is reported of a Delivery of which nothing was started."""
+    if kind is UnstartedEnd.CANCELED:
+        return Ending(holding.delivery_id, outcome_canceled())
+    if kind is UnstartedEnd.FAILED and end.failure is not None:
+        return Ending(holding.delivery_id, outcome_not_started(end.failure))
+    return Ending(holding.delivery_id, handback=end.why or "nothing was started")
+
+
 def refuse_unstarted(holding: Holding, outcome: RunnerOutcome) -> None:
     """Stops where the runner's record says that it executed nothing.
 
@@ -334,9 +365,7 @@ def refuse_unstarted(holding: Holding, outcome: RunnerOutcome) -> None:
     """
     why = outcome.never_started
     ran = any(step.ran for step in outcome.steps)
-    if why in HAND_BACK:
-        raise Unstarted(f"the runner started nothing: {why}")
     if why is not None and not ran:
-        raise Unstarted(why, failure_of_runner(why))
+        raise Unstarted(f"the runner started nothing: {why}", failure_by_runner(why))
     if not ran and (outcome.killed_stale or holding.is_lost):
         raise Unstarted("the fence was stale before anything was executed")

@@ -87,6 +87,26 @@ class Follower:
             # It runs and does not talk to us (a version that is not understood, say): never in a hot loop.
             await backoff.pause()
 
+    async def stop(self, holding: Holding) -> bool:
+        """Tells the runner, once and without following it, that the fence is stale or that it is to cancel. False where
+        nobody listens.
+
+        Raises:
+            OutcomeUnknownError: whether it heard that cannot be told.
+        """
+        try:
+            line = await self._tools.runners.connect(holding.run_dir)
+        except UnavailableError:
+            return False
+        try:
+            if holding.is_lost:
+                await line.stale(holding.grant.fence)
+            else:
+                await line.cancel(cancel_grace(holding, self._tools.stop_grace_s))
+        finally:
+            await line.close()
+        return True
+
     async def _talk(self, holding: Holding, line: RunnerLine) -> None:
         """Until the connection ends or the runner says that it has recorded the outcome."""
         talk = Talk(holding, line, self._tools)
@@ -132,7 +152,7 @@ class Talk:
                     return
                 if holding.cancel_grace_s is not None and not told_cancel:
                     told_cancel = True
-                    await self._line.cancel(min(self._tools.stop_grace_s, holding.cancel_grace_s / 2))
+                    await self._line.cancel(cancel_grace(holding, self._tools.stop_grace_s))
                     continue
                 if holding.counter > told_counter:
                     told_counter = holding.counter
@@ -211,6 +231,11 @@ class Said:
         except OSError:
             return
         self.lines = lines
+
+
+def cancel_grace(holding: Holding, stop_grace_s: float) -> float:
+    """How long the program has to end: our own grace, within half of what the hub gives, since it waits for the report."""
+    return min(stop_grace_s, (holding.cancel_grace_s or 0.0) / 2)
 
 
 def is_over(push: Push) -> bool:

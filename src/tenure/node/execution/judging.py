@@ -12,6 +12,7 @@ Reading the streams can take a while; call it in an executor.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,7 +24,7 @@ from tenure.core.judgement import Judgement, check_results
 from tenure.harness.message import clean_text
 from tenure.harness.port import Harness
 from tenure.harness.protocol import recorded_lines
-from tenure.node.run.messages import Launch, Outcome, StepOutcome
+from tenure.node.run.messages import Launch, LaunchStep, Outcome, StepOutcome
 from tenure.node.run.output import Stream, output_tail, protocol_chunks
 
 NS = 1_000_000_000
@@ -58,8 +59,37 @@ def judge_run(ended: Ended, harness: Harness, tail_bytes: int) -> Judgement:
         for number, step in enumerate(outcome.steps)
         if number and step.ran
     )
-    judgement = check_results(judgement, checks, ended.checks_expected)
+    judgement = with_program_named(check_results(judgement, checks, ended.checks_expected), ended)
     return replace(judgement, usage=with_times(judgement.usage, outcome))
+
+
+def with_program_named(judgement: Judgement, ended: Ended) -> Judgement:
+    """The Judgement with a summary that names the program, where a program that could not be executed decided it."""
+    last = last_step(ended.outcome)
+    step = ended.outcome.steps[last]
+    if step.start_error is None or judgement.failure_class is None:
+        return judgement
+    launch = ended.launch.steps[last] if ended.launch and last < len(ended.launch.steps) else None
+    told = start_error_text(step, launch)
+    return replace(judgement, summary=f"check {step.name}: {told}" if last else told)
+
+
+def start_error_text(step: StepOutcome, launch: LaunchStep | None) -> str:
+    """Why a step's program could not be executed, with its name and what to look at. `launch`: None where it is lost."""
+    why = f"{step.start_error}: {step.start_error_text or 'no more is known'}"
+    if launch is None:
+        return f"never started ({why})"
+    program = launch.argv[0]
+    if not Path(launch.cwd).is_dir():
+        return f"never started: its folder {launch.cwd} is not there ({why})"
+    if step.start_error != "ENOENT":
+        return f"never started: {program} cannot be executed ({why})"
+    if "/" in program:
+        return (
+            f"never started: there is no program {program}, or what its first line names is not there ({why})"
+        )
+    path = launch.env.get("PATH", os.defpath)
+    return f"never started: there is no program {program} on the PATH that it was given, {path} ({step.start_error})"
 
 
 def judge_unseen(run_dir: Path, reason: str, harness: Harness, tail_bytes: int) -> Judgement:

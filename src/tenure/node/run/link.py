@@ -84,6 +84,9 @@ class Spawned(StrEnum):
     """The launch is of another version or damaged; nothing was started."""
     UNUSABLE = "unusable"
     """The disk is full, or no process can be made; nothing was started."""
+    UNRECORDED = "unrecorded"
+    """As `UNUSABLE`, though the folder was taken, and the disk did not take the record either. This answer is the only
+    proof that nothing was started."""
     FAILED = "failed"
     """The interpreter did not get so far; `probe` says what is."""
 
@@ -100,6 +103,7 @@ _SPAWNED = {
     runner.EXIT_LOST: Spawned.LOST,
     runner.EXIT_BAD_LAUNCH: Spawned.REFUSED,
     runner.EXIT_UNUSABLE: Spawned.UNUSABLE,
+    runner.EXIT_UNRECORDED: Spawned.UNRECORDED,
 }
 
 

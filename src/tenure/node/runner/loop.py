@@ -166,8 +166,8 @@ class Runner:
             by_another = self.step["signal"] == _signal.SIGKILL and not self.killed
             self.step["oom_killed"] = by_another and oom_kills > self.oom_kills_before
 
-    def finish(self) -> None:
-        """Kills what is left of the tree, proves it gone, and records the outcome before the lock goes."""
+    def finish(self, bound_s: float | None = None) -> bool:
+        """Kills what is left of the tree, proves it gone, and records the outcome before the lock goes. False: it is not on disk."""
         if not self.started:
             self.outcome["never_started"] = self.outcome["never_started"] or "ended before its start"
         else:
@@ -192,10 +192,12 @@ class Runner:
             "protocol_dropped_lines": self.protocol.dropped_lines,
             "result_line": None if last_word is None else last_word.decode(errors="replace"),
         }
-        if record_outcome(self.outcome, self.log):
+        is_recorded = record_outcome(self.outcome, self.log, bound_s)
+        if is_recorded:
             self.control.push("ended")
         self.tree.remove_cgroup()
         self.control.close()
+        return is_recorded
 
     # -- the loop
 

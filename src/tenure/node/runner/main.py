@@ -41,6 +41,10 @@ EXIT_BAD_LAUNCH = 4
 """`launch.json` is missing or not understood. Nothing was started, nothing was recorded."""
 EXIT_UNUSABLE = 5
 """The folder cannot hold a record, or this process cannot detach. Nothing was started."""
+EXIT_UNRECORDED = 6
+"""As `EXIT_UNUSABLE`, after this process had taken the folder, and not even that could be recorded: this code is the proof."""
+UNSTARTED_BOUND_S = 10.0
+"""To record that nothing was started: the daemon still waits for the exit code, which says it too."""
 LAUNCH_BYTES = 32 << 20
 STARTED_FIELDS = ("version", "delivery_id", "fence", "runner_id", "boot_id")
 
@@ -68,9 +72,7 @@ def main(arguments: list[str]) -> int:
         if detach():
             return 0
     except OSError as error:
-        runner.outcome["never_started"] = f"could not detach: {error}"
-        runner.finish()
-        return EXIT_UNUSABLE
+        return unstarted(runner, f"could not detach: {error}")
     runner.execute()
     return 0
 
@@ -116,10 +118,30 @@ def take_over(umask: int) -> "Runner | int":
     started = {name: runner.outcome[name] for name in STARTED_FIELDS} | stamp("started")
     try:
         publish("started_by.tmp", "started_by", encode(started), os.link)
+        os.unlink("started_by.tmp")
     except FileExistsError:
         return EXIT_LOST
-    os.unlink("started_by.tmp")
+    except OSError as error:
+        if not is_ours():
+            raise
+        # The folder is taken and nobody else will say what became of it: that nothing was started must be on record.
+        return unstarted(runner, f"could not begin: {error}")
     return runner
+
+
+def is_ours() -> bool:
+    """Has this process's `started_by` been linked, whatever failed after that?"""
+    try:
+        return os.path.samestat(os.stat("started_by"), os.stat("started_by.tmp"))
+    except OSError:
+        return False
+
+
+def unstarted(runner: "Runner", why: str) -> int:
+    """Records that nothing was started, though the folder is taken; the exit code that says so, recorded or not."""
+    os.write(2, f"runner: {why}\n".encode(errors="replace"))
+    runner.outcome["never_started"] = why
+    return EXIT_UNUSABLE if runner.finish(UNSTARTED_BOUND_S) else EXIT_UNRECORDED
 
 
 if __name__ == "__main__":

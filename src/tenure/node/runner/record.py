@@ -222,9 +222,9 @@ def new_outcome(launch: "Json") -> "Json":
     }  # fmt: skip
 
 
-def record_outcome(outcome: "Json", log: Log) -> bool:
+def record_outcome(outcome: "Json", log: Log, bound_s: float | None) -> bool:
     """Writes `outcome.json`, again and again within a bound. False: it is not there, the end will be `unknown`."""
-    give_up_at = awake_s() + OUTCOME_BOUND_S
+    give_up_at = awake_s() + (OUTCOME_BOUND_S if bound_s is None else bound_s)
     while True:
         data = encode(outcome)
         try:

@@ -9,8 +9,9 @@ touched.
   exactly what is there now;
 - it holds no repository of its own (its commits are pinned nowhere), unless the caller says that such may go.
 
-`remove` takes the repository's lock, judges again, pins every commit the tree ever had as head, writes
-`removing` into the record and only then deletes. After a crash from there on the next call goes on deleting.
+`remove` takes the repository's lock, then asks whether the Attempt is closed and judges again (a daemon beside it
+mirrors a Delivery before it takes that lock), pins every commit the tree ever had as head, writes `removing` into
+the record and only then deletes. After a crash from there on the next call goes on deleting.
 There is no other way of deleting to fall back on: what cannot be deleted so is kept and named. Files that
 `.gitignore` excludes go with the tree.
 """
@@ -18,7 +19,7 @@ There is no other way of deleting to fall back on: what cannot be deleted so is 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -41,6 +42,8 @@ REPACK_TIMEOUT_S = 900.0
 LOOSE_OBJECTS = 6700
 """Git's own measure of when a repository is worth packing again."""
 
+IsClosed = Callable[[AttemptId], Awaitable[bool]]
+
 
 class CleanUpItem(Struct, frozen=True, kw_only=True):
     """One thing in `worktrees/`: what becomes (or became) of it and why. `size_bytes` is what it takes (or took) on disk."""
@@ -57,17 +60,15 @@ class CleanUpItem(Struct, frozen=True, kw_only=True):
 class CleanUp:
     """Clean-up of one workspace.
 
-    `closed` names the Attempts that have ended; `nested_too` lets trees go that hold repositories of their
-    own.
+    `is_closed` says of an Attempt whether its hub has answered all that this node had to report of it; it is asked anew
+    each time. `nested_too` lets trees go that hold repositories of their own.
     """
 
-    def __init__(
-        self, workspace: Workspace, closed: Collection[AttemptId], *, nested_too: bool = False
-    ) -> None:
+    def __init__(self, workspace: Workspace, is_closed: IsClosed, *, nested_too: bool = False) -> None:
         self._workspace = workspace
         self._store = workspace.store
         self._taker = workspace.evidence_taker
-        self._closed = closed
+        self._is_closed = is_closed
         self._nested_too = nested_too
 
     async def plan(self) -> list[CleanUpItem]:
@@ -113,7 +114,7 @@ class CleanUp:
             item = structs.replace(kept, size_bytes=size.size_bytes)
             if record is None:
                 return structs.replace(item, reason="this node has no record of making it")
-            if attempt_id not in self._closed:
+            if not await self._is_closed(attempt_id):
                 return structs.replace(item, reason="its Attempt is not closed")
             if size.foreign:
                 return structs.replace(item, reason=f"{size.foreign} inside it")
@@ -182,7 +183,7 @@ class CleanUp:
     async def _removed(self, item: CleanUpItem, attempt_id: AttemptId, record: WorktreeRecord) -> CleanUpItem:
         holder = f"clean-up of Attempt {attempt_id}"
         async with self._workspace.locked(record.digest, holder, LOCK_WAIT_S) as lock:
-            if attempt_id not in self._closed:
+            if not await self._is_closed(attempt_id):
                 return structs.replace(item, removed=False, reason="its Attempt is not closed")
             judged = await self._judged(item, record, keep=True)
             if not judged.removed:

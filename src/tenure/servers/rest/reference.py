@@ -36,8 +36,9 @@ for its answer as long as that takes.
 
 **Sending it again.** A submit carries an `Idempotency-Key` that names the operation (`nightly:2026-01-31`). The same key
 with the same request gives the recorded Task, with status 200 instead of 201 and `replayed`. With another request it is
-refused. Keys belong to the name of the token. The same answer to the same
-question (`retry`, `reconcile`), by the same name for the same reason, is recorded once and told again. In `after`, `key:KEY` names the Task of a key, also within one batch.
+refused. Keys belong to the name of the token. The same answer to the same question (`retry`, `reconcile`), by the same
+name for the same reason, is recorded once and told again. In `after`, `key:KEY` names the Task of a key, also within
+one batch.
 
 **What goes wrong.** Every error is `application/problem+json` (RFC 9457) with a stable `code`; see
 [errors](errors.md). `unavailable` and its kinds mean that nothing happened. `outcome_unknown`, a lost answer and an

@@ -1,4 +1,5 @@
-"""Effects: their table, what a Task keeps of them, and the new kinds of questions and late messages.
+"""Effects: their table, what a Task keeps of them, the webhooks that were received, and the new kinds of questions
+and late messages.
 
 Frozen. SQLite cannot change a check in place, so three tables are made anew and filled from what they were; that is
 one transaction with everything else."""
@@ -26,8 +27,10 @@ def upgrade() -> None:
     index("effects_by_identity", "effects", "identity")
     index("effects_by_twin", "effects", "twin", where="twin IS NOT NULL")
     index("effects_due", "effects", "due_at_ms", where="due_at_ms IS NOT NULL")
+    table("webhooks", _WEBHOOKS)
     if is_sqlite:
         _triggers("effects")
+        _triggers("webhooks")
         trigger(
             "effects_confirm_once", "UPDATE", "effects", "an Effect that is confirmed never changes",
             "OLD.state = 'confirmed'",
@@ -83,6 +86,9 @@ effect_id task_id kind target idempotency_key subject params params_digest ident
 again_of? number# delivery_id fence# state quarantined! call_id? called_by? call_term? calls# not_found_term? due_at_ms#?
 result? reason? intended_at_ms# settled_at_ms#?
 """
+_WEBHOOKS = """
+inbound_id provider event digest effects received_at_ms# refused_digest? refused_at_ms#?
+"""
 _EFFECT_STATES = "awaiting_approval intended issued in_doubt confirmed absent"
 _EFFECT_KINDS = "commit push pull_request comment label status merge http"
 _QUESTIONS = (
@@ -133,4 +139,5 @@ _FIXED = {  # the key comes first
         "effect_id task_id kind target idempotency_key subject params params_digest identity twin finds settling_ms again "
         "again_of"
     ),
+    "webhooks": "inbound_id provider event digest effects received_at_ms",
 }

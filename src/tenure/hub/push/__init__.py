@@ -1,0 +1,1 @@
+"""The fenced push: agents push to the hub, which checks what they push and passes it on as an Effect."""

@@ -1,0 +1,65 @@
+"""Looking through what a forge shows: page by page, within a deadline and a number of pages.
+
+A list that is longer than we look is no answer: what was not seen may be there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import NoReturn, TypeVar
+
+from tenure.errors import ProviderRefusedError, UnavailableError
+from tenure.providers.port import Call, Found
+
+T = TypeVar("T")
+
+PAGE = 50
+PAGES = 60
+"""3,000 items: more than the 2,500 comments that GitHub takes on an issue, or its 1,000 statuses of a context."""
+
+
+class EndlessError(Exception):
+    """The list goes on beyond what is looked through."""
+
+
+async def looked_for(call: Call, look: Callable[[], Awaitable[Found]]) -> Found:
+    """What `look` saw.
+
+    Raises:
+        UnavailableError: not within the call's deadline.
+    """
+    try:
+        async with asyncio.timeout(call.deadline_s):
+            return await look()
+    except TimeoutError as error:
+        raise UnavailableError(f"looking took longer than {call.deadline_s:g} s") from error
+    except EndlessError:
+        return Found(
+            contradiction=f"what {call.target} shows is longer than the {PAGE * PAGES} entries that are looked through"
+        )
+
+
+async def all_pages(
+    page: Callable[[int], Awaitable[list[T]]], size: int = PAGE, most: int = PAGES
+) -> list[T]:
+    """All items. `page` gives those of the page of that number, counted from 1; one that is not full is the last.
+
+    Raises:
+        EndlessError: there are more.
+    """
+    items: list[T] = []
+    for number in range(1, most + 1):
+        some = await page(number)
+        items += some
+        if len(some) < size:
+            return items
+    raise EndlessError
+
+
+def not_done(name: str, call: Call) -> NoReturn:
+    """A kind that this provider has not.
+
+    Raises:
+        ProviderRefusedError: always.
+    """
+    raise ProviderRefusedError(f"{name} does no {call.kind}; nothing was sent", kind=call.kind)

@@ -1,0 +1,289 @@
+"""Credentials of providers at rest: one file, each entry encrypted, the key elsewhere (docs/adr/0011).
+
+`providers.json` (mode 0600) names its entries and their kinds in the clear; everything else of an entry, addresses
+included, is one Fernet token (AES-128-CBC with an HMAC-SHA256, from the `cryptography` package). The name is inside
+the token, too, so that one entry cannot be put in another's place. The key is the line of `provider.key` (mode 0600)
+beside it, made at the first entry, or the variable TENURE_PROVIDER_KEY where that is set: then the folder and its
+backups alone open nothing.
+
+A change replaces the file atomically, under a lock that writers take in turns. Readers take none: they see the old file
+or the new one. A crash half-way leaves the old one.
+
+`cryptography` comes with the extra `forges`; without it there is nothing stored, and a store that is there is refused
+with the reason."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+import msgspec
+from msgspec import Struct
+
+from tenure.errors import ConfigurationError, NotFoundError
+from tenure.runtime.data_folder import FILE_MODE, write_atomically
+from tenure.runtime.file_lock import file_lock
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
+KEY_VARIABLE = "TENURE_PROVIDER_KEY"
+STORE_FILE = "providers.json"
+KEY_FILE = "provider.key"
+LOCK_FILE = "providers.lock"
+FORMAT = 1
+MAX_STORE_BYTES = 8 * 2**20
+MAX_KEY_BYTES = 4096
+SECRET_BYTES = 8192
+"""The longest credential or webhook secret: it goes into a header."""
+ENTRIES = 500
+"""Providers of one hub."""
+LOCK_S = 10.0
+
+
+class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is stored of one provider. Options that are None are those of its table in the settings, or their
+    defaults."""
+
+    kind: str
+    url: str | None = None
+    find_url: str | None = None
+    user: str | None = None
+    credential: str | None = None
+    webhook_secret: str | None = None
+
+    def __repr__(self) -> str:
+        """Without what is secret, which an address may be as well."""
+        return f"Entry(kind={self.kind!r})"
+
+
+class _Sealed(Struct, frozen=True, kw_only=True):
+    kind: str
+    sealed: str
+
+
+class _Inside(Struct, frozen=True, kw_only=True):
+    name: str
+    entry: Entry
+
+
+class _File(Struct, frozen=True, kw_only=True):
+    format: int = FORMAT
+    providers: dict[str, _Sealed] = {}
+
+
+class Opened(Struct, frozen=True):
+    """One name of the store, as far as it could be read: its entry, or why it could not be decrypted."""
+
+    name: str
+    kind: str
+    entry: Entry | None
+    problem: str | None = None
+
+
+@final
+class CredentialStore:
+    """The store of one hub, in its part of the data folder. Holds nothing in memory between calls."""
+
+    def __init__(self, part: Path, env: Mapping[str, str]) -> None:
+        self.part = part
+        self._given = env.get(KEY_VARIABLE) or None
+
+    @property
+    def key_source(self) -> str:
+        """Where the key is, for people."""
+        return KEY_VARIABLE if self._given is not None else str(self.part / KEY_FILE)
+
+    def stamp(self) -> tuple[object, ...]:
+        """Changes whenever the store or its key may have changed; costs two looks at the folder."""
+        return tuple(_stamp(self.part / name) for name in (STORE_FILE, KEY_FILE))
+
+    def read(self) -> dict[str, Opened]:
+        """Every entry by its name.
+
+        Raises:
+            ConfigurationError: the file is none of ours, or open to other users.
+        """
+        file = self._file()
+        if not file.providers:
+            return {}
+        try:
+            fernet, problem = self._fernet(), None
+        except ConfigurationError as error:
+            fernet, problem = None, error.message
+        return {
+            name: _opened(name, one, fernet, problem) for name, one in file.providers.items()
+        }
+
+    async def put(self, name: str, change: Callable[[Entry | None], Entry]) -> Entry:
+        """Make or replace an entry: `change` gets the one that is there. Durable when it returns.
+
+        Raises:
+            ConfigurationError: what is stored cannot be decrypted, so it would be lost; or the store is full.
+            WorkspaceBusyError: another process is changing the store.
+        """
+        async with file_lock(self.part / LOCK_FILE, LOCK_S, "tenure provider"):
+            file = self._file()
+            if not file.providers:
+                self._make_key()
+            fernet = self._fernet()
+            known = file.providers.get(name)
+            before = None if known is None else _entry(name, known, fernet)
+            entry = change(before)
+            inside = msgspec.json.encode(_Inside(name=name, entry=entry))
+            sealed = _Sealed(kind=entry.kind, sealed=fernet.encrypt(inside).decode())
+            if len(file.providers) >= ENTRIES and known is None:
+                raise ConfigurationError(f"{ENTRIES} providers are stored; remove one first")
+            self._write({**file.providers, name: sealed})
+            return entry
+
+    async def remove(self, name: str) -> None:
+        """Forget an entry. Needs no key.
+
+        Raises:
+            NotFoundError: there is none.
+            WorkspaceBusyError: another process is changing the store.
+        """
+        async with file_lock(self.part / LOCK_FILE, LOCK_S, "tenure provider"):
+            kept = dict(self._file().providers)
+            if kept.pop(name, None) is None:
+                raise NotFoundError(f"no provider {name[:80]!r} is stored; `tenure provider list` shows them")
+            self._write(kept)
+
+    def _write(self, providers: dict[str, _Sealed]) -> None:
+        data = msgspec.json.format(msgspec.json.encode(_File(providers=providers)), indent=2)
+        write_atomically(self.part / STORE_FILE, data + b"\n", FILE_MODE)
+
+    def _file(self) -> _File:
+        path = self.part / STORE_FILE
+        data = _private_bytes(path, MAX_STORE_BYTES)
+        if data is None:
+            return _File()
+        try:
+            file = msgspec.json.decode(data, type=_File)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ConfigurationError(
+                f"{path} cannot be read; restore it from a backup, or remove it and add the providers again",
+                path=str(path),
+            ) from error
+        if file.format != FORMAT:
+            raise ConfigurationError(
+                f"{path} has format {file.format}; this version reads {FORMAT}. Upgrade Tenure", path=str(path)
+            )
+        return file
+
+    def _fernet(self) -> Fernet:
+        path = self.part / KEY_FILE
+        given = self._given
+        if given is None:
+            data = _private_bytes(path, MAX_KEY_BYTES)
+            given = (data or b"").decode("ascii", "replace").strip()
+        if not given:
+            raise ConfigurationError(
+                f"the key of the stored credentials is missing: neither {path} nor {KEY_VARIABLE} has one. Restore it,"
+                " or remove the providers (`tenure provider remove`) and add them again",
+                path=str(path),
+            )
+        return fernet_of(given, self.key_source)
+
+    def _make_key(self) -> None:
+        """A key for a store that is still empty; one that is there is kept."""
+        path = self.part / KEY_FILE
+        if self._given is None and not (_private_bytes(path, MAX_KEY_BYTES) or b"").strip():
+            write_atomically(path, _library().generate_key() + b"\n", FILE_MODE)
+
+
+def fernet_of(key: str, source: str) -> Fernet:
+    """The cipher of a key in its text form: 32 bytes in base 64.
+
+    Raises:
+        ConfigurationError: it is no key; the message does not repeat it.
+    """
+    try:
+        raw = base64.b64decode(key.strip().replace("-", "+").replace("_", "/"), validate=True)
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) != 32:
+        raise ConfigurationError(
+            f"{source} holds no key: expected 32 bytes in base 64, as `openssl rand -base64 32` makes them"
+        )
+    return _library()(base64.urlsafe_b64encode(raw))
+
+
+def secret_problem(text: str) -> str | None:
+    """What is wrong with a credential or webhook secret, without repeating it."""
+    if len(text.encode("utf-8", "surrogatepass")) > SECRET_BYTES:
+        return f"it is longer than {SECRET_BYTES} bytes"
+    if not text.isascii() or not text.isprintable() or " " in text:
+        return "it has a space, a line break or a sign that no header can carry"
+    return None
+
+
+def _library() -> type[Fernet]:
+    try:
+        from cryptography.fernet import Fernet
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            "credentials are stored encrypted, which needs the package cryptography; it comes with the extra:"
+            " pip install 'tenure[forges]'",
+            extra="forges",
+        ) from error
+    return Fernet
+
+
+def _opened(name: str, sealed: _Sealed, fernet: Fernet | None, problem: str | None) -> Opened:
+    if fernet is None:
+        return Opened(name, sealed.kind, None, problem)
+    try:
+        return Opened(name, sealed.kind, _entry(name, sealed, fernet))
+    except ConfigurationError as error:
+        return Opened(name, sealed.kind, None, error.message)
+
+
+def _entry(name: str, sealed: _Sealed, fernet: Fernet) -> Entry:
+    from cryptography.fernet import InvalidToken
+
+    try:
+        inside = msgspec.json.decode(fernet.decrypt(sealed.sealed), type=_Inside)
+    except (InvalidToken, msgspec.DecodeError, UnicodeDecodeError):
+        inside = None
+    if inside is None or inside.name != name or inside.entry.kind != sealed.kind:
+        # Not chained to what the library said: nothing of what was decrypted may reach a log.
+        raise ConfigurationError(
+            f"the stored credential of {name!r} cannot be decrypted: it was made with another key, or the file was"
+            " changed. Restore the key, or `tenure provider remove` and add it again"
+        )
+    return inside.entry
+
+
+def _private_bytes(path: Path, most: int) -> bytes | None:
+    """The content of a file that only this user can read; None where there is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}", path=str(path)) from error
+    with open(descriptor, "rb") as file:
+        if os.fstat(descriptor).st_mode & 0o077:
+            raise ConfigurationError(
+                f"{path} can be read by other users; run `chmod 600 {path}`, then replace the credentials if others may"
+                " have seen them",
+                path=str(path),
+            )
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ConfigurationError(f"{path} is longer than {most} bytes", path=str(path))
+    return data
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mode)

@@ -1,0 +1,66 @@
+"""The forge of the tests itself: it counts what it does, and a plan means the same twice."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.forge.plan import Fault, Plan, seeded
+from tests.forge.process import running_forge
+
+OPERATIONS = [("pull_request", f"feature-{number}") for number in range(500)]
+
+
+def propose(url: str, head: str) -> httpx.Response:
+    body = {"title": "t", "head": head, "base": "main", "body": "<!-- tenure:effect e_1 -->"}
+    return httpx.post(f"{url}/repos/harbor/beacon/pulls", json=body, timeout=10, trust_env=False)
+
+
+def test_a_plan_of_one_seed_is_the_same_twice_and_has_its_share() -> None:
+    plan = seeded(7, OPERATIONS, 0.3)
+    assert plan == seeded(7, OPERATIONS, 0.3)
+    assert plan != seeded(8, OPERATIONS, 0.3)
+    assert 0.2 < len(plan) / len(OPERATIONS) < 0.4
+
+
+def test_a_fault_is_for_what_it_names_and_is_used_up() -> None:
+    plan = Plan([Fault(operation="comment", fault="lose_answer", match="five", skip=1)])
+    assert plan.take("pull_request", "five") is None
+    assert plan.take("comment", "six") is None
+    assert plan.take("comment", "five") is None
+    assert plan.take("comment", "five") is not None
+    assert plan.take("comment", "five") is None
+
+
+def test_a_fault_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="none of"):
+        Plan([Fault(operation="comment", fault="explode")])
+
+
+def test_a_plan_from_a_file_is_played_and_the_journal_counts_what_was_done(tmp_path: Path) -> None:
+    plan, journal = tmp_path / "plan.json", tmp_path / "journal.jsonl"
+    plan.write_text(
+        json.dumps(
+            [
+                {"operation": "pull_request", "match": "lost", "fault": "lose_answer"},
+                {"operation": "pull_request", "match": "never", "fault": "lose_request"},
+            ]
+        )
+    )
+    with running_forge(plan=plan, journal=journal) as forge:
+        for head in ("lost", "never"):
+            with pytest.raises(httpx.RemoteProtocolError):
+                propose(forge.url, head)
+        assert propose(forge.url, "lost").status_code == 422
+        assert propose(forge.url, "never").status_code == 201
+        assert len(forge.injected()) == 2
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert [line["identity"] for line in lines] == ["lost->main", "never->main"]
+    assert {line["marker"] for line in lines} == {"e_1"}
+
+
+def test_a_lenient_forge_takes_what_was_there_so_that_a_double_counts() -> None:
+    with running_forge(lenient=True) as forge:
+        assert [propose(forge.url, "same").status_code for _ in range(2)] == [201, 201]
+        assert list(forge.counts().values()) == [2]

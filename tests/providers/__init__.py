@@ -1,0 +1,1 @@
+"""Providers, against a forge that is a process of its own."""

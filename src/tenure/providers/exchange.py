@@ -350,8 +350,13 @@ def new_transport(settings: ProviderSettings) -> httpx.AsyncBaseTransport:
             f"{settings.ca_file} holds no certificates to trust: {error}", path=settings.ca_file
         ) from error
     # Without TLS nothing is to be trusted, and reading the usual certificates would take longer than a request.
+    plain = all(
+        one.startswith("http:")
+        for one in (settings.url, settings.find_url, settings.proxy)
+        if one is not None
+    )
     return httpx.AsyncHTTPTransport(
-        verify=verify if not settings.url.startswith("http:") else False,
+        verify=False if plain else verify,
         proxy=settings.proxy,
         retries=0,
         trust_env=False,

@@ -261,14 +261,18 @@ def _entry(name: str, sealed: _Sealed, fernet: Fernet) -> Entry:
 
 
 def _private_bytes(path: Path, most: int) -> bytes | None:
-    """The content of a file that only this user can read; None where there is none."""
+    """The content of a file that only this user can read; None where there is none.
+
+    Raises:
+        ConfigurationError: it is open to other users, cannot be read, or is too long.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}", path=str(path)) from error
-    with open(descriptor, "rb") as file:
+    with os.fdopen(descriptor, "rb") as file:
         if os.fstat(descriptor).st_mode & 0o077:
             raise ConfigurationError(
                 f"{path} can be read by other users; run `chmod 600 {path}`, then replace the credentials if others may"

@@ -31,7 +31,7 @@ else:
 
 TICK_S = 1.0
 NEVER = float("inf")
-SAMPLE_COST = 50  # sampling takes at most one part in so many of the time
+SAMPLE_COST = 200  # sampling takes at most one part in so many of the time: a machine may hold a hundred runners
 BUSY_SHARE = 0.05  # less CPU than this is an idle event loop, not progress
 TELL_S = 0.2  # between two pushes that tell of new protocol lines
 OVER = ("canceled", "timed_out", "killed_stale", "runner_signal")

@@ -124,10 +124,12 @@ class EffectRules:
     @rule(data=st.data())
     def issue_effect(self, data: Any) -> None:
         effect = self._pick(data, EffectState.INTENDED) or self._pick(data)
-        if effect is None:
-            return
-        call = Call(effect.effect_id, self.lab.fresh("call"), self.lab.now)
-        answer = self.lab.issue(effect.effect_id, call.call_id, CALL_S)
+        if effect is not None:
+            self.issue_effect_of(effect.effect_id)
+
+    def issue_effect_of(self, effect_id: EffectId) -> None:
+        call = Call(effect_id, self.lab.fresh("call"), self.lab.now)
+        answer = self.lab.issue(effect_id, call.call_id, CALL_S)
         if answer.state == EffectState.ISSUED and answer.problem is None:
             self.calls.append(call)
 

@@ -51,6 +51,7 @@ CATALOG: dict[str, tuple[Row, ...]] = {
         ("nodes", "fleet", "List nodes, release one from quarantine, or forget one."),
         ("recipients", "fleet", "List recipients: what may be given work, and whether it can take it now."),
         ("token", "tokens", "Issue, list and revoke tokens."),
+        ("provider", "providers", "Configure where effects land, and the credentials for it."),
         ("audit", "audit", "Prove that the record is what it was."),
         ("doctor", "doctor", "Check this machine and say what to do."),
         ("settings", "settings", "Show the settings that hold, and where each comes from."),

@@ -16,6 +16,7 @@ from tenure.core.effect import Effect
 from tenure.core.effect_begin import PROBLEM_OF
 from tenure.core.effect_kind import WITNESSED, parse
 from tenure.core.ids import EffectId, TaskId, attempt_id
+from tenure.core.scope import EffectKind
 from tenure.core.task import Task
 from tenure.hub.access import Principal
 from tenure.hub.effects.broker import Broker, result_text
@@ -56,9 +57,11 @@ ADVICE = {
 
 @final
 class EffectDesk:
-    def __init__(self, hub: Hub, broker: Broker) -> None:
+    def __init__(self, hub: Hub, broker: Broker, gated: frozenset[EffectKind] = frozenset()) -> None:
+        """`gated`: kinds that have a way in of their own, which looks at more than parameters; refused here."""
         self._hub = hub
         self._broker = broker
+        self._gated = gated
 
     async def perform(self, who: Capability, asked: EffectRequest) -> EffectBody:
         """Have an Effect done, or find that it was. Safe to repeat: the key names the operation.
@@ -76,6 +79,12 @@ class EffectDesk:
         if asked.kind in WITNESSED:
             raise er.InvalidError(
                 f"a {asked.kind} is made on the node; nobody does it for you.", kind=str(asked.kind)
+            )
+        if asked.kind in self._gated:
+            raise er.InvalidError(
+                f"a {asked.kind} is asked for with git itself: push to the remote `tenure`, as docs/guides/push.md says. Nothing was "
+                "done.",
+                kind=str(asked.kind),
             )
         if len(asked.target) > TARGET_LENGTH or not asked.target.isprintable():
             raise er.InvalidError(

@@ -10,7 +10,8 @@ decided once:
   `OutcomeUnknownError`. So is 5xx (the work may have been done before the error), a redirect (whoever sent it may not
   be the provider), a page for people, and an answer beyond the bound.
 
-Nothing is repeated and no redirect is followed. Cookies are not kept. An answer is read up to its bound and no
+Nothing is repeated and no redirect is followed. A connection serves one request: a second answer on it cannot be taken
+for the next one's, and one that the other side gave up cannot make a write unknown. Cookies are not kept. An answer is read up to its bound and no
 further, and is asked for uncompressed, so that a small answer cannot become a large one here. The deadline covers
 all of it, from waiting for a connection to the last byte. Words of the provider reach messages shortened, printable
 and without our secrets; addresses only as hosts, since a webhook's path may itself be the secret.
@@ -129,7 +130,7 @@ class _UnreadableError(Exception):
 
 @final
 class Exchange:
-    """Requests to one provider. Connections are kept open for the next ones; `close` ends them."""
+    """Requests to one provider. Any number may be under way; `close` ends their connections."""
 
     def __init__(
         self,
@@ -326,12 +327,13 @@ def told(error: Exception) -> str:
 
 def request_of(ask: Ask, progress: _Progress) -> httpx.Request:
     # Waiting for a place and connecting end before the whole does: that they were all that happened is then certain.
+    # Reading and writing have no time of their own: a second time-out could interrupt what the first one tidies up.
     early_s = ask.deadline_s * 0.45
-    times = {"pool": early_s, "connect": early_s, "read": ask.deadline_s, "write": ask.deadline_s}
+    times = {"pool": early_s, "connect": early_s, "read": None, "write": None}
     return httpx.Request(
         ask.method,
         ask.url,
-        headers={"User-Agent": "tenure", **ask.headers, "Accept-Encoding": "identity"},
+        headers={"User-Agent": "tenure", **ask.headers, "Accept-Encoding": "identity", "Connection": "close"},
         content=None if ask.reads else ask.content,
         extensions={"timeout": times, "trace": progress.trace},
     )
@@ -360,5 +362,5 @@ def new_transport(settings: ProviderSettings) -> httpx.AsyncBaseTransport:
         proxy=settings.proxy,
         retries=0,
         trust_env=False,
-        limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=20, keepalive_expiry=5.0),
+        limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=0),
     )

@@ -181,7 +181,7 @@ class GiteaProvider:
             UnavailableError: the forge cannot be asked now.
             ProviderRefusedError: it does not answer us.
         """
-        return await looked_for(call, lambda: self._find(call))
+        return await looked_for(call, self._find)
 
     async def _find(self, call: Call) -> Found:
         at = "/repos/{}/{}".format(*repository_parts(call.target))

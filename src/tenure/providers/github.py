@@ -2,8 +2,7 @@
 
 githubkit knows the paths, the headers and the version of the API. What it would do beside one request is off: repeats,
 throttling, caching, redirects, proxies of the environment, checks of bodies. Its client gets a transport that is the
-`Exchange`, and is made anew for each call, since it then carries that call's deadline; connections live in the
-exchange. Answers are read into small structs of our own: githubkit's models demand every field that the newest GitHub
+`Exchange`, and is made anew for each call, since it then carries that call's deadline. Answers are read into small structs of our own: githubkit's models demand every field that the newest GitHub
 has, and a field missing from an answer to a write must not turn what was done into something unknown.
 
 Every `apply` is one request. Identities: a pull request's and comment's number or id, a status's id, a merge's commit."""
@@ -207,7 +206,7 @@ class GitHubProvider:
             UnavailableError: GitHub cannot be asked now.
             ProviderRefusedError: it does not answer us.
         """
-        return await looked_for(call, lambda: self._find(self._github(call), call))
+        return await looked_for(call, lambda call: self._find(self._github(call), call))
 
     async def _find(self, github: _Client, call: Call) -> Found:
         owner, name = repository_parts(call.target)
@@ -281,7 +280,7 @@ class _Through(httpx.AsyncBaseTransport):
             deadline_s=self._deadline_s,
         )
         self.answer = await self._exchange.send(ask)
-        return httpx.Response(self.answer.status, request=request)
+        return httpx.Response(self.answer.code, request=request)
 
 
 class _Client:

@@ -197,7 +197,7 @@ class GitLabProvider:
             UnavailableError: GitLab cannot be asked now.
             ProviderRefusedError: it does not answer us.
         """
-        return await looked_for(call, lambda: self._find(call))
+        return await looked_for(call, self._find)
 
     async def _find(self, call: Call) -> Found:
         match call.params:

@@ -19,7 +19,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -34,6 +34,7 @@ TOLERANCE_S = 300
 """How far a signed time may be from ours; what Standard Webhooks recommend."""
 SIGNING = "whsec_"
 """How GitLab's signing tokens begin."""
+REPOSITORY_LENGTH = 400
 
 _PROPOSED = frozenset({EffectKind.PULL_REQUEST, EffectKind.LABEL, EffectKind.MERGE})
 _PUSHED = frozenset({EffectKind.PUSH, EffectKind.MERGE})
@@ -87,11 +88,6 @@ class Heard(Struct, frozen=True, kw_only=True):
     kinds: frozenset[EffectKind]
     repository: str | None
     named: tuple[EffectId, ...]
-
-
-class _Place(Struct, frozen=True):
-    full_name: str | None = None
-    path_with_namespace: str | None = None
 
 
 class _Payload(Struct, frozen=True):
@@ -210,11 +206,9 @@ def _names(forge: str, headers: Mapping[str, str]) -> tuple[str, str]:
 def _repository(place: Any) -> str | None:
     if not isinstance(place, dict):
         return None
-    for name in _Place.__struct_fields__:
-        found: Any = place.get(name)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - any JSON
-        if isinstance(found, str) and 0 < len(found) <= 400:
-            return found
-    return None
+    said = cast("dict[str, Any]", place)
+    found = said.get("full_name") or said.get("path_with_namespace")
+    return found if isinstance(found, str) and len(found) <= REPOSITORY_LENGTH else None
 
 
 def _named(body: bytes) -> tuple[EffectId, ...]:

@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NoReturn, TypeVar
 
+import msgspec
+
 from tenure.errors import ProviderRefusedError, UnavailableError
 from tenure.providers.port import Call, Found
 
@@ -17,20 +19,25 @@ PAGE = 50
 PAGES = 60
 """3,000 items: more than the 2,500 comments that GitHub takes on an issue, or its 1,000 statuses of a context."""
 
+REQUEST_SHARE = 0.9
+
 
 class EndlessError(Exception):
     """The list goes on beyond what is looked through."""
 
 
-async def looked_for(call: Call, look: Callable[[], Awaitable[Found]]) -> Found:
-    """What `look` saw.
+async def looked_for(call: Call, look: Callable[[Call], Awaitable[Found]]) -> Found:
+    """What `look` saw; it is given the call with what one of its requests may take.
+
+    That is less than the whole: two time-outs at the same moment would cancel twice, and the second one would interrupt
+    the closing of the connection that the first one gave up.
 
     Raises:
         UnavailableError: not within the call's deadline.
     """
     try:
         async with asyncio.timeout(call.deadline_s):
-            return await look()
+            return await look(msgspec.structs.replace(call, deadline_s=call.deadline_s * REQUEST_SHARE))
     except TimeoutError as error:
         raise UnavailableError(f"looking took longer than {call.deadline_s:g} s") from error
     except EndlessError:

@@ -14,6 +14,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from asyncio.streams import FlowControlMixin
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -105,7 +106,8 @@ class Cgi:
         return await self._reader.read(READ_BYTES)
 
     def close(self) -> None:
-        self._writer.transport.abort()
+        if not self._writer.transport.is_closing():
+            self._writer.transport.abort()
 
 
 @asynccontextmanager
@@ -117,7 +119,7 @@ async def running_cgi(command: CgiCommand) -> AsyncGenerator[Cgi]:
     """
     loop = asyncio.get_running_loop()
     with contextlib.closing(Capture(ERROR_BYTES, keep_end=True)) as errors:
-        child = subprocess.Popen(
+        child = subprocess.Popen(  # noqa: ASYNC220 - we watch, signal and reap it ourselves, in that order
             command.argv,
             cwd=command.cwd,
             env=command.env,
@@ -128,16 +130,21 @@ async def running_cgi(command: CgiCommand) -> AsyncGenerator[Cgi]:
             pass_fds=command.keep_descriptors,
         )
         cgi: Cgi | None = None
+        reading: asyncio.ReadTransport | None = None
         try:
             errors.open()
             reader = asyncio.StreamReader(limit=HEAD_BYTES)
-            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), _pipe(child.stdout))
+            reading, _ = await loop.connect_read_pipe(
+                lambda: asyncio.StreamReaderProtocol(reader), _pipe(child.stdout)
+            )
             transport, protocol = await loop.connect_write_pipe(FlowControlMixin, _pipe(child.stdin))
             cgi = Cgi(reader, asyncio.StreamWriter(transport, protocol, None, loop), errors, child.pid)
             yield cgi
         finally:
             if cgi is not None:
                 cgi.close()
+            if reading is not None:
+                reading.close()
             await _ended(child)
 
 
@@ -164,13 +171,22 @@ async def _ends_within(child: subprocess.Popen[bytes], timeout_s: float) -> bool
     """Without reaping it: its group's number stays its own."""
     until = asyncio.get_running_loop().time() + timeout_s
     while asyncio.get_running_loop().time() < until:
-        if os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+        if _has_ended(child):
             return True
         await asyncio.sleep(LOOK_S / 4)
     return False
 
 
+def _has_ended(child: subprocess.Popen[bytes]) -> bool:
+    if sys.platform == "linux":
+        return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    return child.poll() is not None
+
+
 def _signal_group(child: subprocess.Popen[bytes], number: int) -> None:
+    """Signals the child's group, unless the child is reaped: then its number may belong to somebody else."""
+    if child.returncode is not None:
+        return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, number)
 

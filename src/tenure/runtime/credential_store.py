@@ -115,9 +115,7 @@ class CredentialStore:
             fernet, problem = self._fernet(), None
         except ConfigurationError as error:
             fernet, problem = None, error.message
-        return {
-            name: _opened(name, one, fernet, problem) for name, one in file.providers.items()
-        }
+        return {name: _opened(name, one, fernet, problem) for name, one in file.providers.items()}
 
     async def put(self, name: str, change: Callable[[Entry | None], Entry]) -> Entry:
         """Make or replace an entry: `change` gets the one that is there. Durable when it returns.
@@ -172,7 +170,8 @@ class CredentialStore:
             ) from error
         if file.format != FORMAT:
             raise ConfigurationError(
-                f"{path} has format {file.format}; this version reads {FORMAT}. Upgrade Tenure", path=str(path)
+                f"{path} has format {file.format}; this version reads {FORMAT}. Upgrade Tenure",
+                path=str(path),
             )
         return file
 

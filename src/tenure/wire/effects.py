@@ -24,7 +24,7 @@ class EffectRequest(Asked, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class EffectBody(Answered, frozen=True, kw_only=True):
-    """An Effect as it stands. `result` is the provider's word. `problem`: the code of why it has not happened (yet),
+    """An Effect as it stands. `result` is the provider's word as JSON, None without one. `problem`: the code of why it has not happened (yet),
     `advice` says what to do now. `replayed`: it was asked for before; `adopted`: it was there under another key."""
 
     effect_id: str
@@ -42,7 +42,7 @@ class EffectBody(Answered, frozen=True, kw_only=True):
     quarantined: bool
     calls: int
     again: str | None
-    result: Raw | None
+    result: Any
     reason: str | None
     intended_at: str
     settled_at: str | None

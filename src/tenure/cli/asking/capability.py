@@ -58,22 +58,34 @@ def agent_address(cli: Invocation) -> Address:
     return Address(url.rstrip("/"), capability)
 
 
+def agent_client(cli: Invocation) -> AgentClient:
+    """A client for the agent's pages of the hub, to be used as a context.
+
+    Raises:
+        UnauthenticatedError: there is no capability here.
+        ConfigurationError: no hub is named.
+    """
+    from tenure.client.agent import AgentClient
+
+    address = agent_address(cli)
+    return AgentClient(address.url, address.token, verify=cli.env.get("TENURE_CA_FILE") or True)
+
+
 @asynccontextmanager
 async def connected_agent(cli: Invocation) -> AsyncGenerator[AgentClient]:
-    """A client for the agent's pages of the hub.
+    """A client for the agent's pages of the hub. An error of what is done with it says what an agent is to do, too.
 
     Raises:
         UnauthenticatedError: there is no capability here, or the hub refuses it.
         ConfigurationError: no hub is named.
-        TenureError: what the hub answered, its sentence completed by what an agent is to do.
+        TenureError: what the hub answered.
     """
-    from tenure.client.agent import AgentClient, told_to
+    from tenure.client.agent import told_to
     from tenure.errors import TenureError
 
-    address = agent_address(cli)
-    verify = cli.env.get("TENURE_CA_FILE") or True
+    client = agent_client(cli)
     try:
-        async with AgentClient(address.url, address.token, verify=verify) as agent:
+        async with client as agent:
             yield agent
     except TenureError as error:
         raise type(error)(told_to(error), **error.facts) from error

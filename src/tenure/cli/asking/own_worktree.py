@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tenure.errors import InvalidError, RepositoryNotFoundError
+from tenure.errors import (
+    BranchConflictError,
+    ConfigurationError,
+    GitFailedError,
+    InvalidError,
+    RepositoryNotFoundError,
+    TenureError,
+    UnauthenticatedError,
+    all_errors,
+)
 
 if TYPE_CHECKING:
     from tenure.cli.invocation import Invocation
     from tenure.runtime.git import Git
+
+
+PUSH_S = 300.0
+_CODE = re.compile(r"refused \((\w+)\)|^remote: (\w+): ", re.MULTILINE)
+"""How the endpoint names why it refused: of a branch, and of the whole conversation."""
 
 
 class Head(NamedTuple):
@@ -61,13 +76,38 @@ async def _symbolic(git: Git, here: Path, name: str) -> str | None:
     return found.line.removeprefix("refs/heads/").removeprefix("refs/remotes/origin/")
 
 
-async def push_head(cli: Invocation, remote: str, branch: str) -> str:
+async def push_remote(cli: Invocation, target: str | None) -> str:
+    """The hub's git endpoint: that of the target that was named, else TENURE_GIT_REMOTE, else the remote that the node
+    told git of.
+
+    Raises:
+        ConfigurationError: there is none here.
+    """
+    from tenure.cli.asking.capability import agent_address
+    from tenure.runtime.git import Git
+    from tenure.wire.push import REMOTE, push_address
+
+    if target is not None:
+        return push_address(agent_address(cli).url, target)
+    if remote := cli.env.get("TENURE_GIT_REMOTE"):
+        return remote
+    found = await Git(cli.env).ask("look for the hub", Path.cwd(), "config", "--get", f"remote.{REMOTE}.url")
+    if found.ok:
+        return REMOTE
+    raise ConfigurationError(
+        "there is no git endpoint to push to here: neither TENURE_GIT_REMOTE nor a remote `tenure` is set, and no --target was "
+        "given. Commit your work; the node keeps the commits, and a person brings them over with `tenure fetch`"
+    )
+
+
+async def push_head(cli: Invocation, remote: str, branch: str, again: str | None) -> str:
     """Pushes HEAD to the hub's own git endpoint, as `branch`; what git said.
 
     Raises:
         BranchConflictError: the branch moved on meanwhile.
-        StaleFenceError: the endpoint refuses the capability: the Attempt was replaced.
-        GitFailedError: git or the endpoint refused for another reason, which the message has.
+        UnauthenticatedError: the endpoint does not take the capability.
+        GitFailedError: git could not push, for a reason that the message has.
+        TenureError: what the endpoint refused it with.
         GitTimeoutError: git took too long.
     """
     from tenure.cli.asking.capability import capability_of
@@ -78,53 +118,47 @@ async def push_head(cli: Invocation, remote: str, branch: str) -> str:
     if capability and remote.startswith(("http://", "https://")) and not _has_login(cli):
         # In the environment, where other users of the machine cannot read it.
         env = with_setting(cli.env, f"http.{remote}.extraHeader", f"Authorization: Bearer {capability}")
+    options = ("--push-option", f"again={again}") if again else ()
     done = await Git(cli.env).ask(
         "push",
         Path.cwd(),
-        *("push", "--porcelain", "--end-of-options", remote, f"HEAD:refs/heads/{branch}"),
+        *("push", "--porcelain", *options, "--end-of-options", remote, f"HEAD:refs/heads/{branch}"),
         env=env,
-        timeout_s=300.0,
+        timeout_s=PUSH_S,
     )
     said = "\n".join(part for part in (done.output.decode("utf-8", "replace").strip(), done.error) if part)
     if not done.ok:
-        _refuse(branch, said)
+        raise refusal_of(branch, said)
     return said
 
 
 def _has_login(cli: Invocation) -> bool:
-    """Has the node told git already how to log in?"""
+    """Has the node told git already how to log in to the hub?"""
+    settings = [value.lower() for name, value in cli.env.items() if name.startswith("GIT_CONFIG_KEY_")]
     return any(
-        value.lower().endswith(".extraheader")
-        for name, value in cli.env.items()
-        if name.startswith("GIT_CONFIG_KEY_")
+        one.startswith(("credential.http://", "credential.https://")) or one.endswith(".extraheader")
+        for one in settings
     )
 
 
-def _refuse(branch: str, said: str) -> None:
-    """Turns what git said into what to do.
-
-    Raises:
-        BranchConflictError: the branch moved on meanwhile.
-        StaleFenceError: the endpoint refuses the capability: the Attempt was replaced.
-        GitFailedError: git or the endpoint refused for another reason, which the message has.
-    """
-    from tenure.errors import BranchConflictError, GitFailedError, StaleFenceError
-
+def refusal_of(branch: str, said: str) -> TenureError:
+    """What git said, as the error that the endpoint named, or as what git itself could not do."""
+    named = _CODE.search(said)
+    kind = all_errors().get(next(filter(None, named.groups()), "")) if named else None
     low = said.lower()
-    if any(
-        word in low for word in ("stale_fence", "authentication failed", "returned error: 401", "error: 403")
-    ):
-        raise StaleFenceError(
-            f"the hub refuses this attempt's push: stop, it was replaced, has ended, or may not push. It said: {said}",
-            branch=branch,
+    if kind is not None:
+        return kind(f"the push to {branch} was refused: {said}", branch=branch)
+    if any(one in low for one in ("could not read username", "authentication failed", "error: 401")):
+        return UnauthenticatedError(
+            f"the hub does not take this attempt's capability. It said: {said}", branch=branch
         )
-    if any(word in low for word in ("non-fast-forward", "fetch first", "stale info")):
-        raise BranchConflictError(
+    if any(one in low for one in ("non-fast-forward", "fetch first", "stale info")):
+        return BranchConflictError(
             f"{branch} has commits that HEAD does not have: fetch it and rebase onto it, then push again. Nothing is ever "
             f"forced. It said: {said}",
             branch=branch,
         )
-    raise GitFailedError(f"the push to {branch} was refused: {said}", branch=branch)
+    return GitFailedError(f"the push to {branch} failed: {said}", branch=branch)
 
 
 def own_branch(named: str | None, head: Head) -> str:

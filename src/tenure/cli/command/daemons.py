@@ -49,6 +49,7 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
     from tenure.cli.process.data_files import HUB_PART, forget_local_hub, local_hub_url, write_local_hub
     from tenure.cli.process.hub_wiring import running_hub
     from tenure.cli.process.process_mark import write_mark
+    from tenure.cli.process.provider_wiring import provider_look
     from tenure.cli.process.readiness import say_ready
     from tenure.servers.rest.app import create_app
     from tenure.servers.rest.connection import Bounds
@@ -59,7 +60,8 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
     with folder.lock(HUB_PART, "tenure hub"):
         write_mark(folder.part(HUB_PART), "tenure hub")
         stop = stop_on_signals()
-        async with running_hub(folder, settings) as hub:
+        look = provider_look(cli.settings.providers, folder.part(HUB_PART), cli.env)
+        async with running_hub(folder, settings, look) as hub:
             bind = Bind(
                 host=settings.bind,
                 port=settings.port or last_port(local_hub_url(folder.root)),

@@ -139,46 +139,49 @@ def own_text(pull: PullRequestOptions, head: Head) -> str:
     return "" if pull.title else head.body
 
 
-@command(effect_app, "push")
-async def push(
-    cli: Invocation,
+class PushOptions(NamedTuple):
+    """What `effect push` takes."""
+
     branch: Annotated[
         str | None,
         typer.Option("--branch", metavar="BRANCH", help="The branch to push to. Else the current one."),
-    ] = None,
-) -> None:
+    ] = None
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="PROVIDER:WHAT",
+            help="Where, as github:owner/repo. Else what the node has told git.",
+        ),
+    ] = None
+    again: Annotated[
+        str | None,
+        typer.Option("--again", metavar="REASON", help="Push once more what was pushed, on purpose."),
+    ] = None
+
+
+@command(effect_app, "push")
+async def push(cli: Invocation, options: PushOptions) -> None:
     """Push HEAD to the hub's git endpoint.
 
     The endpoint checks that the attempt still holds its lease and may push there, and forwards it to the real remote. It
-    is a plain `git push` to TENURE_GIT_REMOTE; nothing is ever forced.
+    is a plain `git push`; nothing is ever forced.
     """
-    from tenure.cli.asking.own_worktree import head_of, own_branch, push_head
+    from tenure.cli.asking.own_worktree import head_of, own_branch, push_head, push_remote
+    from tenure.client.agent import told_to
+    from tenure.errors import TenureError
 
-    remote = git_endpoint(cli)
+    remote = await push_remote(cli, options.target)
     head = await head_of(cli)
-    name = own_branch(branch, head)
-    said = await push_head(cli, remote, name)
+    name = own_branch(options.branch, head)
+    try:
+        said = await push_head(cli, remote, name, options.again)
+    except TenureError as error:
+        raise type(error)(told_to(error), **error.facts) from error
     cli.out.data({"branch": name, "sha": head.sha, "said": said})
     if not cli.out.json:
         cli.out.note(said)
         cli.out.say(f"{name} is at {head.sha}")
-
-
-def git_endpoint(cli: Invocation) -> str:
-    """The remote to push to.
-
-    Raises:
-        ConfigurationError: there is none here.
-    """
-    from tenure.errors import ConfigurationError
-
-    remote = cli.env.get("TENURE_GIT_REMOTE")
-    if not remote:
-        raise ConfigurationError(
-            "TENURE_GIT_REMOTE is not set: there is no git endpoint to push to from here. Commit your work; the node keeps "
-            "the commits, and a person brings them over with `tenure fetch`"
-        )
-    return remote
 
 
 @command(effect_app, "comment")

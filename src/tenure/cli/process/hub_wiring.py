@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from tenure.cli.process.data_files import DATABASE_FILE, HUB_PART, SECRET_FILE, 
 from tenure.core.access import Role
 from tenure.core.delivery import Terms
 from tenure.core.ids import IncarnationId
+from tenure.hub.effects.registry import Registry, Roster
 from tenure.hub.service import Hub, Identity
 from tenure.ledger.group_commit import Bounds
 from tenure.ledger.sqlite import SqliteLedger, SqliteParts
@@ -32,10 +33,12 @@ LOCAL_NAME = "operator"
 
 
 @asynccontextmanager
-async def running_hub(folder: DataFolder, settings: HubSettings) -> AsyncGenerator[Hub]:
+async def running_hub(
+    folder: DataFolder, settings: HubSettings, look: Callable[[], Roster] | None = None
+) -> AsyncGenerator[Hub]:
     """A hub over the record of this data folder, with its loops running and the local token known.
 
-    The caller holds the folder's hub part.
+    The caller holds the folder's hub part. `look` says which providers there are now; without it there are none.
 
     Raises:
         DataFolderTooNewError: a later version wrote the record; nothing was touched.
@@ -63,7 +66,7 @@ async def running_hub(folder: DataFolder, settings: HubSettings) -> AsyncGenerat
         try:
             secret = kept_secret(part / SECRET_FILE, ids).encode()
             identity = Identity(incarnation=incarnation, version=__version__, secret=secret)
-            hub = Hub(ledger, clock, ids, terms, identity)
+            hub = Hub(ledger, clock, ids, terms, identity, Registry(look=look))
             async with hub.running():
                 await hub.admit(local_name(), Role.OPERATOR, kept_secret(part / TOKEN_FILE, ids))
                 yield hub

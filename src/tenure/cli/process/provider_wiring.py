@@ -10,19 +10,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import final
 
+import structlog
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.core.canonical import text_digest
-from tenure.errors import TenureError
+from tenure.errors import NotFoundError, TenureError
 from tenure.hub.effects.registry import Inlet, Roster
 from tenure.providers.catalog import Parts, make_provider
 from tenure.providers.inbound import FORGES
 from tenure.providers.port import Provider
 from tenure.providers.settings import ProviderSettings
 from tenure.runtime.clock import RealClock
-from tenure.runtime.credential_store import CredentialStore, Entry, Opened
+from tenure.runtime.credential_store import KEY_VARIABLE, CredentialStore, Entry, Opened
 from tenure.runtime.git import Git
 from tenure.runtime.settings_schema import ProviderTable
+
+log = structlog.get_logger(__name__)
 
 REPOSITORIES = "repositories"
 """The folder in the hub's part in which it keeps the commits that are to be pushed."""
@@ -62,9 +66,7 @@ def _configured(
     if problem is None and missing:
         problem = f"its table names the stored secret of {missing[0]!r}, and there is none"
     settings = None if problem is not None else _settings(name, table, opened)
-    return Configured(
-        name=name, kind=kind, in_settings=table is not None, settings=settings, problem=problem
-    )
+    return Configured(name=name, kind=kind, in_settings=table is not None, settings=settings, problem=problem)
 
 
 def _settings(name: str, table: ProviderTable | None, opened: Mapping[str, Opened]) -> ProviderSettings:
@@ -99,18 +101,39 @@ def settings_of(entry: Entry) -> ProviderSettings:
     )
 
 
+def secrets_held(settings: ProviderSettings) -> str:
+    """Which secrets a provider has, for people; never the secrets."""
+    held = [
+        name
+        for name, value in (("a credential", settings.credential), ("a webhook secret", settings.secret))
+        if value
+    ]
+    return " and ".join(held) or "no secret"
+
+
 def _entry(opened: Opened | None) -> Entry:
     return opened.entry if opened is not None and opened.entry is not None else Entry(kind="")
 
 
 def provider_parts(part: Path, env: Mapping[str, str]) -> Parts:
-    """What adapters are handed on a real machine. `part`: the hub's part of the data folder."""
+    """What adapters are handed on a real machine. `part`: the hub's part of the data folder. `store` takes a whole target,
+    `NAME:what`, and names the folder that pushes are staged in."""
     store = part / REPOSITORIES
+    # The key opens every credential; no child of the hub needs it.
+    without_key = {name: value for name, value in env.items() if name != KEY_VARIABLE}
     return Parts(
         clock=RealClock(),
-        git=Git(env),
-        store=lambda target: store / f"{text_digest(target)[:32]}.git",
+        git=Git(without_key),
+        store=lambda target: store / f"{text_digest(target)[:40]}.git",
     )
+
+
+def provider_look(tables: Mapping[str, ProviderTable], part: Path, env: Mapping[str, str]) -> ProviderLook:
+    """The look of a hub whose part of the data folder this is. What cannot be used now is told in the log."""
+    look = ProviderLook(tables, CredentialStore(part, env), provider_parts(part, env))
+    for name, why in look().unusable.items():
+        log.warning("a provider cannot be used", provider=name, reason=why)
+    return look
 
 
 @final
@@ -133,6 +156,18 @@ class ProviderLook:
             # Taken before it was read: a change in between is read again.
             self._stamp = stamp
         return self._roster
+
+    def settings(self, name: str) -> ProviderSettings:
+        """What a provider is configured with now, secrets and all.
+
+        Raises:
+            NotFoundError: there is none of this name that can be used.
+        """
+        roster, made = self(), self._made
+        if name not in made:
+            why = roster.unusable.get(name, "nobody configured it here")
+            raise NotFoundError(f"there is no provider {name[:80]!r}: {why}", provider=name[:80])
+        return made[name][0]
 
     def _read(self) -> Roster:
         made: dict[str, tuple[ProviderSettings, Provider]] = {}
@@ -159,4 +194,8 @@ class ProviderLook:
         known = self._made.get(name)
         if known is not None and known[0] == settings:
             return known[1]
-        return make_provider(settings, self._parts)
+
+        def store(what: str) -> Path:
+            return self._parts.store(f"{name}:{what}")
+
+        return make_provider(settings, replace(self._parts, store=store))

@@ -74,9 +74,8 @@ def scope_text(scope: ScopeBody | None) -> str | None:
 
 
 def _result(effect: EffectBody) -> str:
-    if effect.result is None:
+    if not isinstance(effect.result, dict):
         return ""
-    found = msgspec.json.decode(effect.result)
-    result = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    result = cast("dict[str, Any]", effect.result)
     named = [str(result[name]) for name in ("identity", "url") if result.get(name)]
     return f" {' '.join(named)}" if named else ""

@@ -71,8 +71,8 @@ class Broker:
                 continue
             for woken in self._waiters.get(fact.effect_id, ()):
                 woken.set()
-            if isinstance(fact, ev.EffectApproved):
-                self.start(fact.effect_id)
+            if isinstance(fact, ev.EffectApproved) and len(self._calls) < WAITING:
+                self.start(fact.effect_id)  # else the agent's own repeat starts it
             elif isinstance(fact, ev.EffectDoubted):
                 self.soon(fact.effect_id)
 

@@ -54,6 +54,8 @@ class DoubtLoop:
         self._is_first = True
 
     def soon(self, effect_id: EffectId) -> None:
+        """Ask at once, however long a pause its provider was to have: there is news."""
+        self._not_before.pop(effect_id, None)
         self._soon[effect_id] = None
         self.alarm.ring()
 

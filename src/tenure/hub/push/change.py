@@ -60,9 +60,7 @@ class Place(Struct, frozen=True):
 class ChangeCheck:
     """Looks at one push after another; holds nothing of them."""
 
-    def __init__(
-        self, git: Git, rules: tuple[str, ...], bounds: Bounds, run: RunChild = run_child
-    ) -> None:
+    def __init__(self, git: Git, rules: tuple[str, ...], bounds: Bounds, run: RunChild = run_child) -> None:
         """`rules`: the program that looks for secrets, with its arguments."""
         self._git = git
         self._rules = rules
@@ -79,9 +77,13 @@ class ChangeCheck:
             OutOfScopeError: it changes a path that the scope does not list.
             ForbiddenError: it adds a link that leaves the repository, or a secret.
         """
-        kind = await self._git.ask("look at what is pushed", place.store, "cat-file", "-t", new, env=place.objects)
+        kind = await self._git.ask(
+            "look at what is pushed", place.store, "cat-file", "-t", new, env=place.objects
+        )
         if kind.line != "commit":
-            raise InvalidError(f"only commits are pushed to branches; {new[:12]} is a {kind.line or 'stranger'}")
+            raise InvalidError(
+                f"only commits are pushed to branches; {new[:12]} is a {kind.line or 'stranger'}"
+            )
         await self._goes_forward(place, old, new)
         commits = await self._new_commits(place, new)
         entries = await self._entries(place, commits, old, new)
@@ -140,7 +142,11 @@ class ChangeCheck:
         return list(entries_of(said.output))
 
     async def _within_size(self, place: Place, new: str, names: Mapping[str, bytes]) -> list[str]:
-        """The new objects whose content matters: commits and files."""
+        """The new objects whose content matters: commits and files.
+
+        Raises:
+            TooLargeError: one, or all of them together, are beyond a bound.
+        """
         words = ("rev-list", "--objects", "--no-object-names", new, "--not", "--branches")
         ids = await self._git.must(
             "list new objects",
@@ -208,7 +214,9 @@ class ChangeCheck:
         )
         lines = result.stdout.decode().splitlines()
         if result.exit_code != 0 or not lines or lines[-1] != "end":
-            raise TooLargeError("the content could not be looked through in time; push fewer commits at a time")
+            raise TooLargeError(
+                "the content could not be looked through in time; push fewer commits at a time"
+            )
         hits = list[str]()
         for line in lines[:-1]:
             sha, _, rule = line.partition(" ")

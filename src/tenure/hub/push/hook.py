@@ -9,8 +9,10 @@ line of JSON each way; without an answer the push is refused."""
 import json
 import os
 import sys
+from typing import Any
 
 MOST_BYTES = 65_536
+MOST_OPTIONS = 16
 REFUSED = 1
 
 
@@ -32,29 +34,28 @@ def proc_receive() -> int:
     write_section([b"version=1\0"])
     commands = read_section()
     answer = asked("forward", commands)
-    reasons = answer.get("refs")
+    reasons: list[str | None] = answer.get("refs") or ["no answer"] * len(commands)
     said: list[bytes] = []
-    for number, command in enumerate(commands):
+    for command, reason in zip(commands, reasons, strict=True):
         ref = command.split(b" ", 2)[-1]
-        reason = reasons[number] if isinstance(reasons, list) and number < len(reasons) else "no answer"
         said.append(b"ok " + ref if reason is None else b"ng " + ref + b" " + str(reason).encode())
     write_section(said)
     return 0
 
 
-def asked(what: str, commands: list[bytes]) -> dict[str, object]:
+def asked(what: str, commands: list[bytes]) -> dict[str, Any]:
     """The hub's answer; what it says to the agent is passed on, which git shows as `remote: …`."""
     refs = [one.decode("ascii", "backslashreplace").split(" ", 2) for one in commands]
-    count = int(os.environ.get("GIT_PUSH_OPTION_COUNT", "0"))
-    options = [os.environ.get(f"GIT_PUSH_OPTION_{number}", "") for number in range(min(count, 16))]
+    env = os.environ  # noqa: TID251 - git speaks to its hooks by it
+    count = int(env.get("GIT_PUSH_OPTION_COUNT", "0"))
+    options = [env.get(f"GIT_PUSH_OPTION_{number}", "") for number in range(min(count, MOST_OPTIONS))]
     question = {
         "what": what,
-        "refs": [one for one in refs if len(one) == 3],
+        "refs": refs,
         "options": [one.encode("ascii", "backslashreplace").decode() for one in options],
-        "objects": os.environ.get("GIT_OBJECT_DIRECTORY", ""),
-        "size": len(b"".join(commands)),
+        "objects": env.get("GIT_OBJECT_DIRECTORY", ""),
     }
-    line = int(os.environ["TENURE_LINE"])
+    line = int(env["TENURE_LINE"])
     send(line, json.dumps(question).encode() + b"\n")
     text = b""
     while not text.endswith(b"\n"):
@@ -63,7 +64,7 @@ def asked(what: str, commands: list[bytes]) -> dict[str, object]:
             sys.stderr.write("tenure: the hub went away before it answered; push again\n")
             return {}
         text += piece
-    answer = json.loads(text)
+    answer: dict[str, Any] = json.loads(text)
     for sentence in answer.get("said", ()):
         sys.stderr.write(f"tenure: {sentence}\n")
     sys.stderr.flush()

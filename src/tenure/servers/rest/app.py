@@ -10,10 +10,13 @@ from litestar import Litestar
 from litestar.datastructures import State
 from litestar.types import Message, Scope
 
+from tenure.core.scope import EffectKind
 from tenure.hub.api import Api
 from tenure.hub.effect_desk import EffectDesk
 from tenure.hub.legs import Legs
+from tenure.hub.push.gate import GitGate
 from tenure.hub.service import Hub
+from tenure.hub.webhook_desk import WebhookDesk
 from tenure.runtime.settings_schema import BODY_BYTES
 from tenure.servers.rest import (
     effect_routes,
@@ -22,13 +25,16 @@ from tenure.servers.rest import (
     leg_routes,
     operator_routes,
     task_routes,
+    webhook_routes,
 )
+from tenure.servers.rest.git_routes import git_route
 from tenure.servers.rest.problem import exception_handlers
 
 ROUTES: tuple[Any, ...] = (
     *task_routes.ROUTES,
     *event_routes.ROUTES,
     *effect_routes.ROUTES,
+    *webhook_routes.ROUTES,
     *operator_routes.ROUTES,
     *health_routes.ROUTES,
     *leg_routes.ROUTES,
@@ -40,13 +46,24 @@ SECURITY_HEADERS = (
     (b"cache-control", b"no-store"),
 )
 """For answers that say nothing of their own: no answer of an API is ever a page, a frame or a cached copy."""
+GATED = frozenset({EffectKind.PUSH})
+"""A push is asked for with git: whoever asked for one by its parameters alone would pass by what looks at its content."""
 
 
-def create_app(hub: Hub, *, max_body_bytes: int = BODY_BYTES) -> Litestar:
-    """The hub's face over HTTP. No request body is read beyond `max_body_bytes`."""
+def create_app(hub: Hub, *, max_body_bytes: int = BODY_BYTES, git: GitGate | None = None) -> Litestar:
+    """The hub's face over HTTP. No request body is read beyond `max_body_bytes`, but for git's, which `git` bounds."""
     return Litestar(
-        list(ROUTES),
-        state=State({"hub": hub, "api": Api(hub), "legs": Legs(hub), "effects": EffectDesk(hub, hub.broker), "routes": ROUTES}),
+        [*ROUTES, *([git_route(git)] if git is not None else [])],
+        state=State(
+            {
+                "hub": hub,
+                "api": Api(hub),
+                "legs": Legs(hub),
+                "effects": EffectDesk(hub, hub.broker, GATED),
+                "webhooks": WebhookDesk(hub, hub.broker),
+                "routes": ROUTES,
+            }
+        ),
         exception_handlers=exception_handlers(hub.ids),
         before_send=[add_security_headers],
         openapi_config=None,

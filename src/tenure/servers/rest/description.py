@@ -31,6 +31,7 @@ TAGS = {
     "events": "What has happened, as pages or live.",
     "agents": "What an agent asks for, with its capability as bearer.",
     "effects": "What was done outside, once.",
+    "webhooks": "What forges say by themselves; see docs/guides/webhooks.md.",
     "attention": "What needs a person.",
     "nodes": "Machines, and the recipients they offer.",
     "tokens": "Who may ask.",
@@ -38,7 +39,8 @@ TAGS = {
     "health": "Is it there?",
     "legs": "What nodes say; see the contract in docs/internals.",
 }
-PUBLIC_TAG = "health"
+PUBLIC_TAGS = frozenset({"health", "webhooks"})
+"""What needs no token; a webhook is signed instead."""
 VARIANT = "_by_"
 _TYPE = re.compile(r":\w+\}")
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
@@ -86,7 +88,7 @@ def description(routes: tuple[Any, ...], version: str) -> dict[str, Any]:
 
 
 def _complete(operation: dict[str, Any], role: Role | None) -> None:
-    """Every error is a problem; only `health` needs no token; the others say which role."""
+    """Every error is a problem; what is public needs no token; the others say which role."""
     if role is not None:
         operation["x-role"] = str(role)
     operation["responses"] = {
@@ -96,7 +98,7 @@ def _complete(operation: dict[str, Any], role: Role | None) -> None:
         "description": "A problem (RFC 9457); its `code` is one of docs/reference/errors.md",
         "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
-    if PUBLIC_TAG in operation["tags"]:
+    if not PUBLIC_TAGS.isdisjoint(operation["tags"]):
         operation["security"] = []
 
 

@@ -51,7 +51,9 @@ EFFECT = Example(
         "wait_s": 0,
     },
 )
-DECISION = Example(summary="Allowed", value={"item_version": 1, "because": "the change is small and was reviewed"})
+DECISION = Example(
+    summary="Allowed", value={"item_version": 1, "because": "the change is small and was reviewed"}
+)
 RESOLVE = Example(
     summary="It is there",
     value={"confirmed": True, "item_version": 1, "because": "pull request 42 is open", "result": "42"},

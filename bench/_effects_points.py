@@ -1,0 +1,72 @@
+"""Points at which a process of the run dies, stops or repeats itself, each exactly once.
+
+A point that is armed is a file in a folder. The process that comes there renames it, which exactly one can do and
+which outlives the process, and then does it. So nothing is left to luck: which points were hit is what lies in the
+folder of the spent ones, and a process that starts again needs to know nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+
+ANY = "any"
+"""Stands for an operation where a process cannot know yet which one it will get."""
+
+
+class Points:
+    def __init__(self, folder: Path) -> None:
+        self._armed, self._spent = folder / "armed", folder / "spent"
+        self._stopped = folder / "stopped"
+        for one in (self._armed, self._spent, self._stopped):
+            one.mkdir(parents=True, exist_ok=True)
+
+    # -- the processes of the run
+
+    def take(self, operation: str, point: str) -> bool:
+        """Is it armed? Then it no longer is."""
+        name = f"{operation}.{point}"
+        try:
+            os.rename(self._armed / name, self._spent / name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def die_at(self, operation: str, point: str) -> None:
+        if self.take(operation, point):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def stop_at(self, operation: str, point: str) -> None:
+        """Stand still until the driver lets us go on."""
+        if self.take(operation, point):
+            (self._stopped / str(os.getpid())).touch()
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    def armed_for(self, point: str) -> list[str]:
+        """The operations for which a point is armed."""
+        names = (one.partition(".") for one in os.listdir(self._armed))
+        return [operation for operation, _, armed in names if armed == point]
+
+    # -- the driver
+
+    def arm(self, names: Iterable[str]) -> None:
+        for name in names:
+            (self._armed / name).touch()
+
+    def disarm(self) -> list[str]:
+        """What was armed and never met; after it nothing is."""
+        names = sorted(os.listdir(self._armed))
+        for name in names:
+            (self._armed / name).unlink(missing_ok=True)
+        return names
+
+    def spent(self) -> list[str]:
+        return sorted(os.listdir(self._spent))
+
+    def stopped(self) -> list[int]:
+        """Processes that stand still now, each told once."""
+        found = [int(one) for one in os.listdir(self._stopped)]
+        for pid in found:
+            (self._stopped / str(pid)).unlink()
+        return found

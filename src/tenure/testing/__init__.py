@@ -1,0 +1,1 @@
+"""Suites and fakes for authors of stores, harnesses and providers."""

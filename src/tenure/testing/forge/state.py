@@ -1,0 +1,155 @@
+"""What the forge holds, and the count of what it really did."""
+
+import hashlib
+import re
+import time
+from pathlib import Path
+from typing import Any, TextIO
+
+import msgspec
+
+MARKER = re.compile(r"tenure:effect (\S+)")
+Row = dict[str, Any]
+
+
+def sha_of(text: str) -> str:
+    """The commit that a branch points to unless told otherwise."""
+    return hashlib.sha1(text.encode()).hexdigest()
+
+
+class Journal:
+    """One line for each piece of work that was done, in a file (when there is one) before it is answered."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.lines: list[Row] = []
+        self._file: TextIO | None = None if path is None else path.open("a", buffering=1)
+
+    def add(self, operation: str, repository: str, identity: str, text: str = "") -> None:
+        marker = MARKER.search(text)
+        line = {
+            "operation": operation,
+            "repository": repository,
+            "identity": identity,
+            "marker": marker[1] if marker else None,
+        }
+        self.lines.append(line)
+        if self._file:
+            self._file.write(msgspec.json.encode(line).decode() + "\n")
+
+    def close(self) -> None:
+        if self._file:
+            self._file.close()
+
+
+class Repository:
+    def __init__(self, full_name: str) -> None:
+        self.full_name = full_name
+        self.refs: dict[str, str] = {}
+        self.pulls: dict[int, Row] = {}
+        self.comments: dict[int, list[Row]] = {}
+        self.labels: dict[int, list[str]] = {}
+        self.statuses: dict[str, list[Row]] = {}
+
+    def head(self, branch: str) -> str:
+        return self.refs.get(branch) or sha_of(branch)
+
+
+class State:
+    """All repositories, which are there as soon as they are named; `missing/…` never are."""
+
+    def __init__(self, journal: Journal, *, lenient: bool = False) -> None:
+        self.repositories: dict[str, Repository] = {}
+        self.deliveries: dict[str, Row] = {}
+        self.journal = journal
+        self.lenient = lenient
+        self.number = 0
+        self.lag_s = 0.0
+
+    def repository(self, full_name: str) -> Repository | None:
+        if full_name.startswith("missing/"):
+            return None
+        return self.repositories.setdefault(full_name, Repository(full_name))
+
+    def new(self, **row: Any) -> Row:
+        """A row with a number of its own; lists show it once its lag is over."""
+        self.number += 1
+        return {"id": self.number, "visible_at": time.monotonic() + self.lag_s, **row}
+
+    def propose(self, repository: Repository, given: Row) -> Row | None:
+        """A new pull request; None if one is open of the same head and base."""
+        pair = (given["head"].rpartition(":")[2], given["base"])
+        same = [one for one in repository.pulls.values() if (one["head"], one["base"]) == pair]
+        if any(one["state"] == "open" for one in same) and not self.lenient:
+            return None
+        row = self.new(
+            title=given["title"],
+            body=given.get("body") or "",
+            draft=bool(given.get("draft")),
+            state="open",
+            head=pair[0],
+            base=pair[1],
+            head_sha=repository.head(pair[0]),
+            base_sha=repository.head(pair[1]),
+            merged_at=None,
+            closed_at=None,
+            merge_sha=None,
+        )
+        row["number"] = row["id"]
+        repository.pulls[row["number"]] = row
+        self.journal.add("pull_request", repository.full_name, f"{pair[0]}->{pair[1]}", row["body"])
+        return row
+
+    def say(self, repository: Repository, number: int, body: str) -> Row:
+        row = self.new(body=body)
+        repository.comments.setdefault(number, []).append(row)
+        self.journal.add("comment", repository.full_name, f"{number}:{sha_of(body)[:12]}", body)
+        return row
+
+    def label(self, repository: Repository, number: int, names: list[str]) -> list[str]:
+        there = repository.labels.setdefault(number, [])
+        fresh = [one for one in names if one.casefold() not in {name.casefold() for name in there}]
+        there += fresh
+        if fresh:
+            self.journal.add("label", repository.full_name, f"{number}:{','.join(sorted(names))}")
+        return there
+
+    def post(self, repository: Repository, sha: str, given: Row) -> Row:
+        row = self.new(
+            state=given["state"],
+            context=given.get("context") or "default",
+            description=given.get("description"),
+            target_url=given.get("target_url"),
+        )
+        repository.statuses.setdefault(sha, []).insert(0, row)
+        self.journal.add("status", repository.full_name, f"{sha}:{row['context']}:{row['state']}")
+        return row
+
+    def merge(self, repository: Repository, number: int, sha: str | None) -> tuple[str, Row | None]:
+        """`merged`, `missing`, `already`, `closed` or `moved`, and the pull request."""
+        row = repository.pulls.get(number)
+        if row is None:
+            return "missing", None
+        if row["merged_at"]:
+            return "already", row
+        if row["state"] != "open":
+            return "closed", row
+        if sha and sha != row["head_sha"]:
+            return "moved", row
+        merged = sha_of(f"merge {number} {sha}")
+        row.update(
+            state="closed",
+            merged_at="2026-03-02T10:02:44Z",
+            closed_at="2026-03-02T10:02:44Z",
+            merge_sha=merged,
+        )
+        self.journal.add("merge", repository.full_name, str(number))
+        return "merged", row
+
+    def receive(self, delivery: str, text: str) -> None:
+        self.deliveries[delivery] = {"visible_at": time.monotonic() + self.lag_s}
+        self.journal.add("http", "", delivery, text)
+
+
+def visible(rows: list[Row]) -> list[Row]:
+    now = time.monotonic()
+    return [one for one in rows if one["visible_at"] <= now]

@@ -109,7 +109,7 @@ class Crashing:
         if step is None:
             return []
         if isinstance(command, cm.Submit):
-            return [(command.spec.objective, step)]
+            return [(name_in(command.spec.objective), step)]
         if isinstance(command, cm.Claim):
             return [(one, step) for one in self._points.armed_for("hub-claim:before") if await self._waits(one)]
         if isinstance(command, cm.Reconcile):
@@ -153,7 +153,7 @@ class Crashing:
             task = found if isinstance(found, Task) or found is None else await self._ledger.find(Task, found.task_id)
             if not isinstance(task, Task):
                 return ""
-            self._names[key] = task.spec.objective
+            self._names[key] = name_in(task.spec.objective)
         return self._names[key]
 
 
@@ -192,6 +192,7 @@ class CrashingProvider:
             work = asyncio.ensure_future(self._provider.apply(call))
             await asyncio.wait({work}, timeout=DURING_S)
             self._points.die_at(name, "hub-call:during")
+            return await work
         try:
             return await self._provider.apply(call)
         finally:

@@ -214,8 +214,7 @@ SCENARIOS = (*_of_provider(), *_of_hub(), *_of_worker())
 
 
 def operations(seed: int, count: int) -> list[Operation]:
-    """The same ones for the same seed. In each hundred every scenario once; those with points first, so that the
-    waits that they cause lie beside one another."""
+    """The same ones for the same seed; in each hundred every scenario once."""
     made: list[Operation] = []
     for block in range(0, count, BLOCK):
         chance = random.Random(f"{seed}:{block}")
@@ -236,12 +235,12 @@ def operations(seed: int, count: int) -> list[Operation]:
 
 def points_of(operation: Operation) -> list[str]:
     """The files that arm its points."""
-    return [f"{_owner(operation, point)}.{point}" for point in operation.scenario.points]
+    return [armed_name(operation, point, UNNAMED) for point in operation.scenario.points]
 
 
-def _owner(operation: Operation, point: str) -> str:
-    # Whoever asks for work does not know yet for what.
-    return ANY if point in UNNAMED else operation.name
+def armed_name(operation: Operation, point: str, unnamed: tuple[str, ...]) -> str:
+    """Whoever asks for work does not know yet for what: such a point only counts for the operation."""
+    return f"{ANY if point in unnamed else ''}{operation.name}.{point}"
 
 
 UNNAMED = ("die-claim:before", "die-claim:sent", "twice-claim")

@@ -25,7 +25,9 @@ class Points:
     # -- the processes of the run
 
     def take(self, operation: str, point: str) -> bool:
-        """Is it armed? Then it no longer is."""
+        """Is it armed? Then it no longer is. Of those of ANY one is taken."""
+        if operation == ANY:
+            return any(self.take(one, point) for one in self.armed_for(point) if one.startswith(ANY))
         name = f"{operation}.{point}"
         try:
             os.rename(self._armed / name, self._spent / name)

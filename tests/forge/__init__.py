@@ -1,1 +1,1 @@
-"""A forge for tests: a process of its own that speaks the REST APIs of GitHub, Gitea and GitLab, and breaks as told."""
+"""The forge of the tests (`tenure.testing.forge`) as a process beside them, and what holds it to its word."""

@@ -24,7 +24,7 @@ class ForgeProcess:
 
     @classmethod
     def start(cls, *, plan: Path | None = None, journal: Path | None = None, lenient: bool = False) -> Self:
-        words = [sys.executable, str(Path(__file__).parent)]
+        words = [sys.executable, "-m", "tenure.testing.forge"]
         words += ["--plan", str(plan)] if plan else []
         words += ["--journal", str(journal)] if journal else []
         words += ["--lenient"] if lenient else []

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.forge.plan import Fault, Plan, seeded
+from tenure.testing.forge.plan import Fault, Plan, seeded
 from tests.forge.process import running_forge
 
 OPERATIONS = [("pull_request", f"feature-{number}") for number in range(500)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tenure.core.effect import Effect
+from tenure.core.ids import TaskId
 from tenure.core.scope import EffectKind, Scope
 from tenure.hub.effects.registry import Registry
 from tenure.hub.push.change import Bounds
@@ -96,14 +97,26 @@ def provider_at(at: Path, staging: Staging) -> GitProvider:
 class Agent:
     """A worktree, and a capability to push from it."""
 
-    def __init__(self, scene: PushScene, grant: ws.Grant, at: Path) -> None:
+    def __init__(self, scene: PushScene, task_id: str, capability: str, at: Path) -> None:
         self.scene = scene
-        self.grant = grant
+        self.grant: ws.Grant
+        self.task_id = TaskId(task_id)
         self.at = at
-        self.branch = f"tenure/{grant.task_id}"
+        self.branch = f"tenure/{task_id}"
         self.file = at.parent / f"{at.name}.capability"
-        self.file.write_text(grant.capability or "")
+        self.file.write_text(capability)
+
+    @classmethod
+    def of(cls, scene: PushScene, task_id: str, capability: str, at: Path) -> Agent:
+        """One whose worktree is there already."""
+        return cls(scene, task_id, capability, at)
+
+    @classmethod
+    def new(cls, scene: PushScene, grant: ws.Grant, at: Path) -> Agent:
+        agent = cls(scene, grant.task_id, grant.capability or "", at)
+        agent.grant = grant
         git(at.parent, "clone", "--quiet", str(scene.remote), str(at))
+        return agent
 
     @property
     def env(self) -> dict[str, str]:
@@ -165,7 +178,7 @@ class PushScene:
         task_id = await self.lab.submit(to=f"claude@{name}", scope=scope, **spec)
         grant = await desk.take()
         assert grant.task_id == task_id
-        return Agent(self, grant, self.at / name)
+        return Agent.new(self, grant, self.at / name)
 
     def remote_branch(self, name: str) -> str | None:
         said = git(self.remote, "for-each-ref", "--format=%(objectname)", f"refs/heads/{name}")

@@ -13,9 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenure.core import commands as cm
+from tenure.core import effect_commands as ec
 from tenure.core.attempt import Usage
 from tenure.core.canonical import text_digest
 from tenure.core.delivery import Delivery, Progress
+from tenure.core.effect_commands import CallEnd
+from tenure.core.effect_kind import Merge, Params
 from tenure.core.ids import Address, ClaimId, DeliveryId, TaskId
 from tenure.core.recipient import RecipientSpec
 from tenure.core.task import Task, TaskSpec, TaskState, queue_key
@@ -26,7 +29,7 @@ from tenure.ledger.loaded_world import LoadedWorld
 from tenure.ledger.queues import Queues
 from tenure.ledger.shelf import Shelf
 from tenure.ledger.store import Place
-from tests.ledger.desk import DAEMON, NODE, Desk, raw
+from tests.ledger.desk import DAEMON, NODE, SCOPE, SHA, Desk, pull_request, raw
 
 WRITES = re.compile(r"INSERT|UPDATE")
 
@@ -105,6 +108,73 @@ async def test_the_statements_of_a_batch_do_not_grow_with_its_commands(
         assert max(watch.rows_written().values()) <= 6 * size
     assert counted[0] == counted[1]
     assert counted[1] <= (14 if cold else 8)
+
+
+EFFECT_STEPS = [
+    "begin", "begin for approval", "begin again", "adopt", "issue", "settle", "lose", "doubt", "look up", "approve", "report",
+    "report of a canceled one", "settle the last",
+]  # fmt: skip
+
+
+async def effect_commands(desk: Desk, step: str, size: int) -> list[cm.Command]:
+    """So many commands of one kind, each about a Task of its own; everything before them has happened."""
+    await desk.ledger.execute_many([desk.submission(scope=SCOPE) for _ in range(size)])
+    held = await desk.claim(size)
+    await desk.ledger.execute_many([cm.Acknowledge(desk.proof(one), "receipt") for one in held])
+    params: list[Params] = [pull_request(f"tenure/{one.delivery_id}") for one in held]
+    if step in ("begin for approval", "approve"):
+        params = [Merge(number=place + 1, head_sha=SHA) for place, _ in enumerate(held)]
+    begins = [desk.beginning(*pair) for pair in zip(held, params, strict=True)]
+    if step.startswith("begin") and step != "begin again":
+        return list(begins)
+    await desk.ledger.execute_many(begins)
+    effects = [one.effect_id for one in begins]
+    if step == "approve":
+        return [ec.Approve(d.task_id, e, True, 1, "ann", "x") for d, e in zip(held, effects, strict=True)]
+    issues: list[cm.Command] = [ec.IssueEffect(one, "call", 9_000) for one in effects]
+    if step == "issue":
+        return issues
+    await desk.ledger.execute_many(issues)
+    if step == "doubt":
+        desk.clock.pass_s(9)
+        return [ec.DoubtEffect(one) for one in effects]
+    ends = {"lose": CallEnd.LOST, "look up": CallEnd.LOST}
+    settles: list[cm.Command] = [
+        ec.SettleEffect(one, "call", ends.get(step, CallEnd.CONFIRMED), "{}") for one in effects
+    ]
+    reports: list[cm.Command] = [desk.reporting(one) for one in held]
+    if step in ("settle", "lose"):
+        return settles
+    if step == "report of a canceled one":
+        await desk.ledger.execute_many([cm.Cancel(one.task_id, "ann", "enough") for one in held])
+    if step.startswith("report"):
+        return reports
+    if step == "settle the last":
+        await desk.ledger.execute_many(reports)
+        return settles
+    await desk.ledger.execute_many(settles)
+    if step == "look up":
+        return [ec.LookUpEffect(one, desk.now(), result="{}") for one in effects]
+    key = "other" if step == "adopt" else None
+    return [desk.beginning(*pair, key=key) for pair in zip(held, params, strict=True)]
+
+
+@pytest.mark.parametrize("step", EFFECT_STEPS)
+async def test_what_commands_about_effects_look_at_is_foreseen(sqlite_desk: Desk, step: str) -> None:
+    await sqlite_desk.start(capacity=1_000)
+    watch = Watch(sqlite_desk)
+    counted: list[int] = []
+    for size in (5, 60):
+        commands = await effect_commands(sqlite_desk, step, size)
+        watch.forget_everything()
+        watch.said.clear()
+        unforeseen = watch.unforeseen
+        replies = await sqlite_desk.ledger.execute_many(commands)
+        assert not any(isinstance(one, cm.Refusal) for one in replies)
+        assert watch.unforeseen == unforeseen
+        counted.append(watch.reads())
+    assert counted[0] == counted[1]
+    assert counted[1] <= 18
 
 
 async def test_an_entity_is_written_once_however_often_it_changed(sqlite_desk: Desk) -> None:
@@ -280,6 +350,10 @@ async def test_a_task_counts_in_lists_whatever_else_was_forgotten(sqlite_desk: D
         ("HELD_BY_NODE", "deliveries_held"),
         ("NODES_NAMED", "nodes_by_name"),
         ("REPORTED_LATE", "late_about"),
+        ("EFFECTS_BY_KEY", "effects_by_key"),
+        ("EFFECTS_ABOUT", "effects_about"),
+        ("EFFECTS_KNOWN_AS", "effects_by_identity"),
+        ("EFFECTS_KNOWN_AS", "effects_by_twin"),
         ("QUEUED", "tasks_queued"),
         ("HEADS", "events_1"),
     ],

@@ -10,7 +10,7 @@ from tenure.providers.catalog import Parts, make_provider
 from tenure.providers.port import Call, Provider
 from tenure.providers.settings import ProviderSettings
 from tenure.runtime.git import Git
-from tests.forge.state import sha_of
+from tenure.testing.forge.state import sha_of
 
 TOKEN = "token-that-nobody-may-read"
 SECRET = "secret-that-nobody-may-read"

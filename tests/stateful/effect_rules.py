@@ -1,6 +1,7 @@
 """Agents that begin Effects, hubs that call for them, and a provider that counts what was really done.
 
-The provider is honest and slow: what was done can be seen only `SETTLING_S` later. The callers obey the protocol and no
+The provider is honest and slow: a request may arrive at any time until its deadline, and what was done can be seen
+only `SETTLING_S` later. The callers obey the protocol and no
 more: who issued calls once, only while its own hub lives and its own waking clock says that there is time; its answer
 may be lost, or come any time later, whatever became of the lease. Lookups are asked and recorded at different times."""
 
@@ -23,7 +24,7 @@ from tenure.core.ids import EffectId
 from tenure.core.scope import EffectKind, Scope
 from tests.core.lab import FORGE, OTHER_SHA, SHA, TREE, Lab
 
-CALL_S = 4
+CALL_S = 8
 SETTLING_S = 3
 WHAT: tuple[Params, ...] = (
     PullRequest(head="tenure/one", base="main", title="One", tree=TREE),
@@ -57,6 +58,7 @@ class Call:
     sent: bool = False
     done: bool = False
     lost: bool = False
+    flies: bool = False
 
 
 @dataclass
@@ -153,8 +155,18 @@ class EffectRules:
         if call.began.hub != now.hub or now.awake_ms - call.began.awake_ms >= CALL_S * 1000:
             return
         call.sent, call.done, call.lost = True, is_done, is_lost
-        if is_done:
+        if is_done and is_lost and now.wall_ms < call.began.wall_ms + CALL_S * 1000:
+            call.flies = True  # it may arrive later, even after its hub has died
+        elif is_done:
             self.provider.do(self.lab.effect(call.effect_id), now.wall_ms)
+
+    @rule()
+    def land_calls(self) -> None:
+        """A request that is on its way arrives until its time is over, and never after."""
+        for call in self.calls:
+            if call.flies and self.lab.now.wall_ms < call.began.wall_ms + CALL_S * 1000:
+                self.provider.do(self.lab.effect(call.effect_id), self.lab.now.wall_ms)
+            call.flies = False
 
     @rule(data=st.data(), is_known=st.booleans())
     def settle_effect(self, data: Any, is_known: bool) -> None:

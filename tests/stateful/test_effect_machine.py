@@ -63,7 +63,7 @@ class EffectMachine(EffectRules, RuleBasedStateMachine):
             return
         delivery = data.draw(st.sampled_from(held))
         finds = what.kind is not EffectKind.COMMENT
-        key = "said otherwise" if what is WHAT[2] else None
+        key = data.draw(st.sampled_from([None, "said otherwise"])) if what is not WHAT[0] else None
         answer = self.lab.begin(delivery, what, finds=finds, settling_ms=SETTLING_S * 1000, key=key)
         if isinstance(answer, cm.Refusal) or answer.state != EffectState.INTENDED or answer.problem:
             return

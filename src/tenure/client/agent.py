@@ -31,9 +31,9 @@ NOT_DONE: dict[str, type[er.TenureError]] = {
 """What an Effect in this state is to whoever asked for it, where the hub names no code of its own."""
 
 TO_DO: dict[str, str] = {
-    "stale_fence": "stop: this attempt was replaced or has ended. End your turn; nothing you do outside counts any more",
-    "canceled": "stop: this task is being canceled. End your turn",
-    "unauthenticated": "stop: this capability is not valid (any more). End your turn; do not look for another way",
+    "stale_fence": "stop: end your turn; nothing that you do outside counts any more",
+    "canceled": "stop: end your turn",
+    "unauthenticated": "stop: end your turn, and do not look for another way",
     "out_of_scope": "do not try it another way: say in your result what you could not do, or ask a person",
     "idempotency_mismatch": "another operation needs another key; the same one needs the same parameters",
     "unstable_key": "leave the key out, or name it after what the operation is about",
@@ -185,8 +185,8 @@ def problem_of(body: EffectBody) -> er.TenureError | None:
 
 
 def told_to(error: er.TenureError) -> str:
-    """An error's sentence for an agent: what was wrong, and what to do."""
+    """An error's sentence for an agent: what was wrong, and what to do. One of `problem_of` has both already."""
     advice = TO_DO.get(error.code)
-    if advice is None or advice.partition(";")[0] in error.message:
+    if advice is None or "problem" in error.facts or advice.casefold() in error.message.casefold():
         return error.message
     return f"{error.message.rstrip('. ')}. {advice[0].upper()}{advice[1:]}."

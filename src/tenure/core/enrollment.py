@@ -36,8 +36,8 @@ from tenure.core.task import Task
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LABEL = re.compile(rf"[!-{{}}~]{{1,{limits.NAME_LENGTH}}}")
 """Printable and without `|`, which separates the parts of a queue's key."""
-ISOLATIONS = frozenset({"open"})
-"""What a node may claim today; a stronger one must be proven before the record may say it."""
+ISOLATIONS = frozenset({"open", "user", "sandbox"})
+"""What a node may claim; it refuses its own start where it cannot keep what it would claim."""
 
 
 def decide_enroll(draft: Draft, command: Enroll) -> Enrolled | Refusal:

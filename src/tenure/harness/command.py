@@ -15,7 +15,7 @@ from tenure.core.failure import StepEnded
 from tenure.core.judgement import Judgement
 from tenure.core.turn import TurnRules, judge_turn
 from tenure.errors import ConfigurationError
-from tenure.harness.environment import open_environment
+from tenure.harness.environment import closed_environment, open_environment
 from tenure.harness.message import ProtocolLine
 from tenure.harness.port import Launch, LaunchFile, LaunchRequest
 from tenure.harness.summary import summarize, turn_said
@@ -47,7 +47,8 @@ class CommandHarness:
         prompt_file = posixpath.join(request.run_dir, PROMPT_FILE)
         values = placeholder_values(request, recipient, prompt, prompt_file)
         argv = command_line(request, recipient, values)
-        env = open_environment(request.environment, recipient.strip_env, recipient.keep_env)
+        passed_on = open_environment if recipient.isolation == "open" else closed_environment
+        env = passed_on(request.environment, recipient.strip_env, recipient.keep_env)
         env |= {name: filled(value, values) for name, value in recipient.env.items()}
         env |= attempt_variables(request, recipient, prompt_file)
         env |= request.capability

@@ -1,11 +1,12 @@
-"""The environment of a run under the isolation `open`: the node's own, less the powers to act outside Tenure.
+"""The environment of a run: the node's own, less the powers to act outside Tenure.
 
-Hidden are the forges' tokens, the SSH agent, askpass programs, git's credential helpers, variables that point
-git at another repository, the marks of an agent session that the node itself was started from, and every
-`TENURE_…` variable (the node's own tokens are among them). The model's login stays: without it no agent
-works.
+Under the isolation `open` hidden are the forges' tokens, the SSH agent, askpass programs, git's credential helpers,
+variables that point git at another repository, the marks of an agent session that the node itself was started from, and
+every `TENURE_…` variable (the node's own tokens are among them). The model's login stays: without it no agent works.
 
-This is a rail, not a wall. A program of the same user can still read that user's files: `~/.netrc`, SSH keys
+Under `user` and `sandbox` it is the other way round: what is listed is passed on, and nothing else.
+
+For `open` this is a rail, not a wall. A program of the same user can still read that user's files: `~/.netrc`, SSH keys
 without a passphrase, the stored login of a forge's own command. Only the isolations `user` and `sandbox` may
 promise more (DESIGN 6).
 """
@@ -55,6 +56,21 @@ MODEL_VARIABLES: Final = (
 )  # fmt: skip
 """Named like a session's marks, but a login or a setting of the model: these stay."""
 
+PLAIN_VARIABLES: Final = (
+    "PATH", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CI",
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
+    "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
+)  # fmt: skip
+"""What `user` and `sandbox` pass on beside the model's login: nothing in it opens anything."""
+
+LOGIN_OF_MODEL: Final = (
+    "ANTHROPIC_*", "OPENAI_*", "CODEX_API_KEY", "GEMINI_*", "GOOGLE_API_KEY", "GOOGLE_GENAI_*", "GOOGLE_CLOUD_PROJECT",
+    "GOOGLE_CLOUD_LOCATION", "AZURE_OPENAI_*", "AWS_BEARER_TOKEN_BEDROCK", "AWS_REGION", "MISTRAL_*", "OPENROUTER_*",
+    "DEEPSEEK_*", "GROQ_*", "XAI_*", "COHERE_*", "TOGETHER_*", "FIREWORKS_*", "CEREBRAS_*", "OLLAMA_*", "MOONSHOT_*",
+)  # fmt: skip
+"""Under these names the models' own tools look for their login and their address."""
+
 OWN_VARIABLES: Final = ("TENURE_*",)
 
 WITHOUT_CREDENTIALS: Final[Mapping[str, str]] = {
@@ -88,6 +104,19 @@ def open_environment(
         if not strict.fullmatch(name) and (name in kept or not lenient.fullmatch(name))
     }
     return passed | WITHOUT_CREDENTIALS
+
+
+def closed_environment(
+    inherited: Mapping[str, str], strip: Iterable[str] = (), keep: Iterable[str] = ()
+) -> dict[str, str]:
+    """The inherited environment as `user` and `sandbox` pass it on: what is listed here or in `keep`, and nothing else.
+
+    A list of what to hide would miss the token that somebody keeps under a name of their own.
+    """
+    listed = matcher((*PLAIN_VARIABLES, *LOGIN_OF_MODEL))
+    named = frozenset((*MODEL_VARIABLES, *keep))
+    passed = {name: value for name, value in inherited.items() if name in named or listed.fullmatch(name)}
+    return open_environment(passed, strip, keep)
 
 
 def matcher(patterns: Iterable[str]) -> re.Pattern[str]:

@@ -11,10 +11,11 @@ decided once:
   be the provider), a page for people, and an answer beyond the bound.
 
 Nothing is repeated and no redirect is followed. A connection serves one request: a second answer on it cannot be taken
-for the next one's, and one that the other side gave up cannot make a write unknown. Cookies are not kept. An answer is read up to its bound and no
-further, and is asked for uncompressed, so that a small answer cannot become a large one here. The deadline covers
-all of it, from waiting for a connection to the last byte. Words of the provider reach messages shortened, printable
-and without our secrets; addresses only as hosts, since a webhook's path may itself be the secret.
+for the next one's, and one that the other side gave up cannot make a write unknown. Cookies are not kept. An answer is
+read up to its bound and no further, and is asked for uncompressed, so that a small answer cannot become a large one
+here. The deadline covers all of it, from waiting for a connection to the last byte. Words of the provider reach
+messages shortened, printable and without our secrets; addresses only as hosts, since a webhook's path may itself be
+the secret.
 
 A caller that is canceled meanwhile must take the outcome for unknown, like every lost answer."""
 

@@ -2,8 +2,9 @@
 
 githubkit knows the paths, the headers and the version of the API. What it would do beside one request is off: repeats,
 throttling, caching, redirects, proxies of the environment, checks of bodies. Its client gets a transport that is the
-`Exchange`, and is made anew for each call, since it then carries that call's deadline. Answers are read into small structs of our own: githubkit's models demand every field that the newest GitHub
-has, and a field missing from an answer to a write must not turn what was done into something unknown.
+`Exchange`, and is made anew for each call, since it then carries that call's deadline. Answers are read into small
+structs of our own: githubkit's models demand every field that the newest GitHub has, and a field missing from an
+answer to a write must not turn what was done into something unknown.
 
 Every `apply` is one request. Identities: a pull request's and comment's number or id, a status's id, a merge's commit."""
 

@@ -1,8 +1,8 @@
 """A child process that speaks CGI (RFC 3875): a request streams in, an answer streams out, both within bounds.
 
-- The child leads a session of its own. On the way out, however that comes about, its group is asked to end (git then
-  removes what it has half received), and killed after `TERM_GRACE_S`. It is reaped only after that, so that the signals
-  cannot hit a stranger.
+- The child leads a session of its own. On the way out, however that comes about, its request ends, and its group has
+  `END_GRACE_S` to end too (git then removes what it has half received); it is asked to, and killed after `TERM_GRACE_S`.
+  It is reaped only after that, so that the signals cannot hit a stranger.
 - Both directions wait for the slower side; nothing is kept beyond a pipe and one buffer.
 - The child may end before its request has: what is then still written is dropped, and `send` says so."""
 
@@ -14,7 +14,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from asyncio.streams import FlowControlMixin
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -26,9 +25,9 @@ from msgspec import Struct
 from tenure.errors import UnavailableError
 from tenure.runtime.process import Capture
 
+END_GRACE_S = 2.0
 TERM_GRACE_S = 2.0
 REAP_S = 2.0
-LOOK_S = 0.02
 HEAD_BYTES = 16_384
 READ_BYTES = 65_536
 ERROR_BYTES = 4_000
@@ -131,9 +130,9 @@ async def running_cgi(command: CgiCommand) -> AsyncGenerator[Cgi]:
         )
         cgi: Cgi | None = None
         reading: asyncio.ReadTransport | None = None
+        reader = asyncio.StreamReader(limit=HEAD_BYTES)
         try:
             errors.open()
-            reader = asyncio.StreamReader(limit=HEAD_BYTES)
             reading, _ = await loop.connect_read_pipe(
                 lambda: asyncio.StreamReaderProtocol(reader), _pipe(child.stdout)
             )
@@ -143,9 +142,11 @@ async def running_cgi(command: CgiCommand) -> AsyncGenerator[Cgi]:
         finally:
             if cgi is not None:
                 cgi.close()
-            if reading is not None:
-                reading.close()
-            await _ended(child)
+            try:
+                await _ended(child, reader)
+            finally:
+                if reading is not None:
+                    reading.close()
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
@@ -153,40 +154,31 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
-async def _ended(child: subprocess.Popen[bytes]) -> None:
-    """Ask the group to end, wait, kill. Canceled meanwhile, it is killed at once."""
+async def _ended(child: subprocess.Popen[bytes], reader: asyncio.StreamReader) -> None:
+    """Let the group end by itself, ask it to, kill it. Canceled meanwhile, it is killed at once.
+
+    Its end is the end of what it writes, not that of its leader: those behind it still have to tidy up."""
     try:
-        for number in (0, signal.SIGTERM):
-            if number:
-                _signal_group(child, number)
-            if await _ends_within(child, TERM_GRACE_S if number else LOOK_S):
-                break
+        if not await _silent_within(reader, END_GRACE_S):
+            _signal_group(child, signal.SIGTERM)
+            await _silent_within(reader, TERM_GRACE_S)
     finally:
         _signal_group(child, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(REAP_S)
 
 
-async def _ends_within(child: subprocess.Popen[bytes], timeout_s: float) -> bool:
-    """Without reaping it: its group's number stays its own."""
-    until = asyncio.get_running_loop().time() + timeout_s
-    while asyncio.get_running_loop().time() < until:
-        if _has_ended(child):
-            return True
-        await asyncio.sleep(LOOK_S / 4)
-    return False
-
-
-def _has_ended(child: subprocess.Popen[bytes]) -> bool:
-    if sys.platform == "linux":
-        return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    return child.poll() is not None
+async def _silent_within(reader: asyncio.StreamReader, timeout_s: float) -> bool:
+    try:
+        async with asyncio.timeout(timeout_s):
+            while await reader.read(READ_BYTES):
+                pass
+    except TimeoutError:
+        return False
+    return True
 
 
 def _signal_group(child: subprocess.Popen[bytes], number: int) -> None:
-    """Signals the child's group, unless the child is reaped: then its number may belong to somebody else."""
-    if child.returncode is not None:
-        return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, number)
 

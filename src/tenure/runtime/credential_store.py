@@ -129,12 +129,12 @@ class CredentialStore:
             if not file.providers:
                 self._make_key()
             fernet = self._fernet()
-            known = file.providers.get(name)
-            before = None if known is None else _entry(name, known, fernet)
-            entry = change(before)
+            # All of them, so that no store is ever under two keys.
+            known = {other: _entry(other, one, fernet) for other, one in file.providers.items()}
+            entry = change(known.get(name))
             inside = msgspec.json.encode(_Inside(name=name, entry=entry))
             sealed = _Sealed(kind=entry.kind, sealed=fernet.encrypt(inside).decode())
-            if len(file.providers) >= ENTRIES and known is None:
+            if len(known) >= ENTRIES and name not in known:
                 raise ConfigurationError(f"{ENTRIES} providers are stored; remove one first")
             self._write({**file.providers, name: sealed})
             return entry

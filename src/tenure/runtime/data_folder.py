@@ -40,6 +40,8 @@ FORMAT_FILE = "format.json"
 LOCK_FILE = "lock"
 SETTINGS_FILE = "tenure.toml"
 FOLDER_MODE = 0o700
+OTHERS_SEE = 0o066
+"""Rights by which others could list or change a folder. To pass through it shows nothing, and the isolation `user` needs it."""
 FILE_MODE = 0o600
 MAX_LOCK_BYTES = 4096
 
@@ -264,7 +266,7 @@ def close_to_others(root: Path, known: bool) -> None:
             path=str(root),
         )
     mode = stat.S_IMODE(status.st_mode)
-    if not mode & 0o077:
+    if not mode & OTHERS_SEE:
         return
     if not known and any(entry.name != SETTINGS_FILE for entry in root.iterdir()):
         raise ConfigurationError(

@@ -16,12 +16,14 @@ from tenure.runtime.settings_schema import (
     NodeSettings,
     ProviderTable,
     RecipientSettings,
+    SandboxSettings,
 )
 
 SECTIONS: tuple[tuple[str, type[Struct]], ...] = (
     ("[hub]", HubSettings),
     ("[node]", NodeSettings),
     ("[[recipients]]", RecipientSettings),
+    ("[recipients.sandbox]", SandboxSettings),
     ("[defaults]", DefaultSettings),
     ("[providers.NAME]", ProviderTable),
 )
@@ -100,6 +102,8 @@ def default_text(field: msgspec.structs.FieldInfo) -> str:
         return "`{}`" if field.default_factory is dict else "`[]`"
     if field.default is None or field.default == "":
         return "none"
+    if isinstance(field.default, Struct):
+        return "`{}`"
     return f"`{msgspec.json.encode(field.default).decode()}`"
 
 
@@ -112,6 +116,8 @@ def schema_text(schema: Schema) -> str:
     """A JSON schema, as msgspec makes it of a setting's type, in words."""
     if EXPECTED in schema:
         return str(schema[EXPECTED])
+    if "$ref" in schema or "allOf" in schema:
+        return "a table of its own, described below"
     if "anyOf" in schema:
         return " or ".join(schema_text(one) for one in schema["anyOf"] if one != {"type": "null"})
     if "enum" in schema:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from tenure.core import limits
-from tenure.runtime.settings_schema import RecipientSettings, Settings
+from tenure.runtime.settings_schema import RecipientSettings, SandboxSettings, Settings
 
 RESERVED_VARIABLES = re.compile(r"TENURE_.*|GIT_CONFIG_(COUNT|PARAMETERS|KEY_\d+|VALUE_\d+)")
 """Set by Tenure for every run; a recipient's own value would break the fence or bring credentials back."""
@@ -77,6 +77,7 @@ def recipient_problems(settings: Settings) -> Iterator[Problem]:
             )
         seen.add(recipient.name)
         yield from command_problems(at, recipient)
+        yield from isolation_problems(at, recipient)
         yield from placeholder_problems(f"{at}.argv", recipient.argv)
         yield from placeholder_problems(f"{at}.cwd", (recipient.cwd,))
         if recipient.cwd.startswith(("/", "~")) or ".." in recipient.cwd.split("/"):
@@ -91,6 +92,18 @@ def recipient_problems(settings: Settings) -> Iterator[Problem]:
         for name in recipient.keep_env:
             if RESERVED_VARIABLES.fullmatch(name):
                 yield Problem(f"{at}.keep_env", f"{name} is set by Tenure itself and cannot be passed on")
+
+
+def isolation_problems(at: str, recipient: RecipientSettings) -> Iterator[Problem]:
+    """What is wrong with how a recipient is to be kept apart."""
+    if recipient.isolation == "user" and recipient.user is None:
+        yield Problem(f"{at}.user", 'is missing: isolation = "user" must say which user the program runs as')
+    if recipient.isolation != "user" and recipient.user is not None:
+        yield Problem(f"{at}.user", 'is read with isolation = "user" only; add that, or leave it out')
+    if recipient.user == "root":
+        yield Problem(f"{at}.user", "root can read everything; name a user that is made for agents")
+    if recipient.isolation != "sandbox" and recipient.sandbox != SandboxSettings():
+        yield Problem(f"{at}.sandbox", 'is read with isolation = "sandbox" only; add that, or leave it out')
 
 
 ONLY_OF = {"find_url": "webhook", "api_version": "github", "user": "git"}

@@ -75,6 +75,10 @@ Form = Annotated[
     expects("an address with {delivery} in it", r"\Ahttps?://[^\s/]\S*\{delivery\}\S*\Z"),
 ]
 Version = Annotated[str, expects("a date such as 2022-11-28", r"\A\d{4}-\d{2}-\d{2}\Z")]
+Place = Annotated[
+    str,
+    expects("an absolute path, or one that begins with ~/", r"\A(/|~/)[^\x00]*\Z"),
+]
 Account = Annotated[str, expects("a user name: letters, digits and . _ @ + -", r"\A[A-Za-z0-9._@+-]{1,100}\Z")]
 
 
@@ -168,6 +172,33 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ] = 200
 
 
+class SandboxSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a sandboxed program may see and reach beyond its worktree and the system's programs."""
+
+    read: Annotated[
+        tuple[Place, ...],
+        Meta(max_length=limits.ARGUMENTS),
+        says(
+            "Files and folders that it may read, such as programs installed under a home. One that is not there is left out."
+        ),
+    ] = ()
+    write: Annotated[
+        tuple[Place, ...],
+        Meta(max_length=limits.ARGUMENTS),
+        says(
+            "Files and folders that it may read and change, such as a model's login file or a package cache. All"
+            " Attempts share them."
+        ),
+    ] = ()
+    network: Annotated[
+        bool,
+        says(
+            "Whether it has the machine's network, services on loopback included. Without it neither a model nor the hub"
+            " can be reached."
+        ),
+    ] = True
+
+
 class RecipientSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An agent that this node offers, addressed as `NAME@NODE`. One `[[recipients]]` table for each."""
 
@@ -241,12 +272,21 @@ class RecipientSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         ),
     ] = None
     isolation: Annotated[
-        Literal["open"],
+        Literal["open", "user", "sandbox"],
         says(
             "How far the program is kept from the node's own powers. `open`: it runs as the node's user;"
-            " forge tokens, the SSH agent and git's credential helpers are hidden from it."
+            " forge tokens, the SSH agent and git's credential helpers are hidden from it. `user`: it runs as"
+            " the user that `user` names (the node must run as root). `sandbox`: it runs in bubblewrap and sees"
+            " its worktree and the system's programs. docs/guides/isolation.md says what each keeps."
         ),
     ] = "open"
+    user: Annotated[
+        Account | None,
+        says("The user to run as, for the isolation `user`. Not root, and best nobody else's either."),
+    ] = None
+    sandbox: Annotated[
+        SandboxSettings, says("What the isolation `sandbox` shows beyond its worktree.")
+    ] = SandboxSettings()
 
 
 class DefaultSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

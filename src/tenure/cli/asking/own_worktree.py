@@ -128,7 +128,8 @@ async def push_head(cli: Invocation, remote: str, branch: str, again: str | None
     )
     said = "\n".join(part for part in (done.output.decode("utf-8", "replace").strip(), done.error) if part)
     if not done.ok:
-        raise refusal_of(branch, said)
+        error = refusal_of(branch, said)
+        raise error
     return said
 
 

@@ -26,7 +26,7 @@ EARLIEST_MS = 1_750_000_000_000
 """The middle of 2025: a clock before it was never set."""
 FUTURE_FILES_MS = 120_000
 
-SECRET_FILES = ("local.token", "secret", "credential")
+SECRET_FILES = ("local.token", "secret", "credential", "provider.key", "providers.json")
 """Files of which nobody but their owner may read anything."""
 
 
@@ -80,7 +80,7 @@ def check_clock(home: Path, now_ms: int) -> Finding:
 
 def check_folder(home: Path) -> Iterator[Finding]:
     """Does the data folder belong to this user alone, in a format that this version reads?"""
-    from tenure.runtime.data_folder import check_format
+    from tenure.runtime.data_folder import OTHERS_SEE, check_format
 
     if not home.exists():
         yield ok("folder", f"{home} is not there yet; `tenure up` makes it")
@@ -91,7 +91,7 @@ def check_folder(home: Path) -> Iterator[Finding]:
         yield fail(
             "folder", f"{home} belongs to user id {status.st_uid}", "use a folder of your own (--home)"
         )
-    elif mode & 0o077:
+    elif mode & OTHERS_SEE:
         yield fail("folder", f"{home} is open to others (mode {mode:04o})", f"run `chmod 700 {home}`")
     else:
         yield ok("folder", f"{home} is yours alone")

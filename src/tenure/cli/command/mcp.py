@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -42,6 +43,7 @@ async def mcp(
     servers = mcp_servers()
     # To standard error: standard output belongs to the protocol.
     start_logging(cli, None)
+    logging.getLogger("mcp").setLevel(logging.WARNING)
     async with agent_client(cli) as agent:
         server = servers.tool_server(agent, voice, __version__)
         if http is None:

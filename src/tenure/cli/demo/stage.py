@@ -21,7 +21,7 @@ from tenure.cli.asking.task_request import shell_checks
 from tenure.cli.demo.story import NotSoError, Story
 from tenure.cli.invocation import Given, Invocation
 from tenure.cli.local.run import LocalRun, local_runs, processes_of, running_here, runs_of
-from tenure.cli.process.data_files import HUB_PART, UP_PART, local_hub_url, local_token, node_part
+from tenure.cli.process.data_files import HUB_PART, UP_PART, local_hub_url, local_token, node_names, node_part
 from tenure.cli.process.process_mark import ProcessMark, boot_id, ended_within, holder_of, send_signal
 from tenure.cli.process.readiness import Ready
 from tenure.cli.text.counting import counted
@@ -217,7 +217,8 @@ async def brought_up(cli: Invocation, story: Story) -> None:
 async def take_away(folder: DataFolder, story: Story) -> None:
     """Ends everything that holds a part of the folder, and every run in it."""
     loop = asyncio.get_running_loop()
-    for part in (UP_PART, node_part(NODE), HUB_PART):
+    nodes = [node_part(name) for name in node_names(folder.root)]
+    for part in (UP_PART, *nodes, HUB_PART):
         mark = holder_of(folder, part)
         if mark is None:
             continue

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +22,7 @@ from typing import final
 from msgspec import Struct
 
 from tenure.core.effect_kind import NO_SHA
-from tenure.errors import ProviderRefusedError, UnavailableError
+from tenure.errors import NotFoundError, ProviderRefusedError, UnavailableError
 from tenure.providers.git import isolated, remote_address
 from tenure.providers.settings import HIDDEN, ProviderSettings
 from tenure.runtime.data_folder import write_atomically
@@ -36,6 +37,7 @@ PIN_PREFIX = "refs/tenure/tasks/"
 HOOKS = ("pre-receive", "proc-receive")
 LEFTOVERS = ("tmp_objdir-*", "incoming-*")
 """What a push that was cut off leaves among the objects."""
+_REPOSITORY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(/[A-Za-z0-9_][A-Za-z0-9_.+-]*)*")
 
 SETTINGS: tuple[tuple[str, str], ...] = (
     ("core.bigFileThreshold", "4m"),
@@ -75,8 +77,11 @@ def remote_of(settings: ProviderSettings, what: str) -> Remote:
     """The remote of what is pushed to at a git provider, as the provider itself reaches it.
 
     Raises:
+        NotFoundError: it names no repository below the provider's address.
         ConfigurationError: the provider's address is none.
     """
+    if what and (not _REPOSITORY.fullmatch(what) or ".." in what):
+        raise NotFoundError(f"{what[:200]!r} names no repository", target=what[:200])
     base = remote_address(settings)
     address = f"{base}/{what}" if what else base
     return Remote(address=address, environment=isolated(settings, base), secrets=settings.secrets)

@@ -30,10 +30,20 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     protocol_line_bytes: int = 1 << 20
 
 
+class RunAs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The user that a step becomes, in numbers: the runner looks nothing up."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...] = ()
+
+
 class LaunchStep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One program. `env` is its whole environment; the runner adds the marker, and for a harness where to speak.
 
     `timeout_s` counts while the tree is not paused and the machine not suspended. None: only the Attempt's own.
+    `run_as`: the user to become, which the runner must have the right to. `is_held`: the program of `argv` only holds
+    the real one, in a PID namespace of its own (bubblewrap): signals that ask to end go past it.
     """
 
     name: str
@@ -43,6 +53,8 @@ class LaunchStep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cwd: str
     stdin_path: str | None = None
     timeout_s: float | None = None
+    run_as: RunAs | None = None
+    is_held: bool = False
 
 
 class Launch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,6 +63,7 @@ class Launch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     `marker` is unique to this run, without a slash. `deadline_boottime_ns` is the lease's first deadline, less the
     margin. `cgroup_parent` is a cgroup v2 folder in which the runner may make one, or None. Steps run one after
     another, each only if the one before exited with 0. `drain_s`: how long output is read after a step's end.
+    `agent_part`: the folder, below the run folder, in which the program may write its protocol file.
     """
 
     version: int = VERSION
@@ -65,6 +78,7 @@ class Launch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sample_s: float = 5.0
     cgroup_parent: str | None = None
     limits: Limits = Limits()
+    agent_part: str = "."
     steps: tuple[LaunchStep, ...]
 
     @property

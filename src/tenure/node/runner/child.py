@@ -20,6 +20,9 @@ else:
 
 PROTOCOL_FD = 3
 PR_SET_PDEATHSIG = 1
+PR_SET_NO_NEW_PRIVS = 38
+HELD_DEATH = 128
+SIGNALS = 64
 
 
 class Origin:
@@ -35,10 +38,14 @@ def become(spec: "Json", env: "dict[str, str]", outputs: list[int], fail: int, o
     try:
         fail = fcntl.fcntl(fail, fcntl.F_DUPFD_CLOEXEC, 10)
         os.setsid()
+        stdin = os.open(spec["stdin_path"] or os.devnull, os.O_RDONLY)
+        if spec.get("run_as"):
+            take_user(spec["run_as"], outputs)
+        # After the change of user, which takes it back.
         call_c("prctl", PR_SET_PDEATHSIG, int(_signal.SIGKILL), 0, 0, 0)
         if os.getppid() != origin.runner_pid:
             os._exit(127)  # the runner has died: nobody would enforce the deadline
-        os.dup2(os.open(spec["stdin_path"] or os.devnull, os.O_RDONLY), 0)
+        os.dup2(stdin, 0)
         for number, fd in enumerate(outputs, start=1):
             os.dup2(fd, number)
         for number in set(range(1, 32)) - {_signal.SIGKILL, _signal.SIGSTOP}:
@@ -52,6 +59,21 @@ def become(spec: "Json", env: "dict[str, str]", outputs: list[int], fail: int, o
         name = errno.errorcode.get(number or 0, type(error).__name__)
         os.write(fail, f"{name} {error}".encode(errors="replace"))
     os._exit(127)
+
+
+def take_user(user: "Json", outputs: list[int]) -> None:
+    """Becomes another user for good: no set-user-ID program (sudo, su) gives anything back.
+
+    Raises:
+        PermissionError: this process has no right to.
+    """
+    for fd in outputs:
+        os.fchown(fd, user["uid"], user["gid"])  # else /dev/stdout cannot be opened by its name
+    os.setgroups(user["groups"])
+    os.setresgid(user["gid"], user["gid"], user["gid"])
+    os.setresuid(user["uid"], user["uid"], user["uid"])
+    if call_c("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        raise PermissionError(errno.EPERM, "set-user-ID programs cannot be forbidden")
 
 
 def execute_program(argv: list[str], env: "dict[str, str]") -> "NoReturn":
@@ -71,3 +93,13 @@ def execute_program(argv: list[str], env: "dict[str, str]") -> "NoReturn":
         except OSError as error:
             denied = denied or error
     raise denied or FileNotFoundError(errno.ENOENT, "no such program on PATH", argv[0])
+
+
+def end_of(status: int, *, is_held: bool) -> "tuple[int | None, int | None]":
+    """Exit code and signal of a wait status; what holds a program tells of its death by signal as a shell does."""
+    if os.WIFSIGNALED(status):
+        return None, os.WTERMSIG(status)
+    code = os.WEXITSTATUS(status)
+    if is_held and HELD_DEATH < code <= HELD_DEATH + SIGNALS:
+        return None, code - HELD_DEATH
+    return code, None

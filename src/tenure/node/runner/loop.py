@@ -12,7 +12,7 @@ Standard library only.
 
 import os
 
-from tenure.node.runner.child import PROTOCOL_FD, Origin, become
+from tenure.node.runner.child import PROTOCOL_FD, Origin, become, end_of
 from tenure.node.runner.control import Control, Poller
 from tenure.node.runner.process_tree import HAS_PROC, MARKER_VARIABLE, Tree
 from tenure.node.runner.record import Log, Sleep, awake_s, boot_ns, new_outcome, record_outcome, stamp
@@ -51,6 +51,7 @@ class Runner:
         parent = launch["cgroup_parent"]
         self.tree = Tree(launch["marker"], parent and f"{parent}/tenure-{launch['marker']}", awake_s)
         self.protocol = Protocol(launch["limits"])
+        self.agent_part: str = "" if launch.get("agent_part", ".") == "." else launch["agent_part"] + "/"
         self.spools: list[Spool] = []
         self.leader, self.wait_status = 0, None
         self.started = self.killed = False
@@ -106,7 +107,7 @@ class Runner:
         env: dict[str, str] = spec["env"] | {MARKER_VARIABLE: self.launch["marker"]}
         if has_protocol:
             env["TENURE_PROTOCOL_FD"] = str(PROTOCOL_FD)
-            env["TENURE_PROTOCOL_FILE"] = f"{os.getcwd()}/protocol.{number}.file"
+            env["TENURE_PROTOCOL_FILE"] = f"{os.getcwd()}/{self.agent_part}protocol.{number}.file"
         self.step |= {"ran": True, **stamp("started")}
         self.wait_status: int | None = None
         self.exec_error = b""
@@ -118,6 +119,7 @@ class Runner:
             outputs = [out_end, err_end, lines_end] if has_protocol else [out_end, err_end]
             become(spec, env, outputs, fail_end, origin)
         self.leader, self.started = pid, True
+        self.tree.holder = pid if spec.get("is_held") else 0
         for fd in (out_end, err_end, lines_end, fail_end):
             os.close(fd)
         self.spools += [Spool(f"{name}.{number}", self.launch["limits"]) for name in ("stdout", "stderr")]
@@ -145,7 +147,7 @@ class Runner:
             # What a daemon that it left behind says now is no word of this turn.
             self.poller.forget(self.lines_pipe)
         self.protocol.end_line()
-        self.protocol.read_file(f"protocol.{number}.file")
+        self.protocol.read_file(f"{self.agent_part}protocol.{number}.file")
         self.judge_status(number)
         self.control.push("step")
 
@@ -157,10 +159,8 @@ class Runner:
                 self.outcome["never_started"] = "exec failed"
         elif self.wait_status is None:
             self.outcome["unknown"] = self.outcome["unknown"] or "the wait status was lost"
-        elif os.WIFSIGNALED(self.wait_status):
-            self.step["signal"] = os.WTERMSIG(self.wait_status)
         else:
-            self.step["exit_code"] = os.WEXITSTATUS(self.wait_status)
+            self.step["exit_code"], self.step["signal"] = end_of(self.wait_status, is_held=bool(self.tree.holder))
         oom_kills = self.tree.oom_kills()
         if oom_kills is not None:  # else nobody can tell
             by_another = self.step["signal"] == _signal.SIGKILL and not self.killed
@@ -289,7 +289,7 @@ class Runner:
         """The ladder: SIGINT to the leader, SIGTERM to the tree after half the grace, SIGKILL at its end."""
         if self.leader and self.kill_at == NEVER:
             self.outcome["ended_by"] = "SIGINT"
-            os.kill(self.leader, _signal.SIGINT)  # not reaped yet, so the pid is its own
+            self.tree.interrupt(self.leader)
             self.term_at = awake_s() + grace_s / 2
         self.kill_at = min(self.kill_at, awake_s() + grace_s)
 

@@ -64,6 +64,7 @@ class Tree:
         self.wanted_cgroup = cgroup
         self.awake_s = awake_s
         self.root = 0
+        self.holder = 0
         self.held_by = "marker"
         self.groups: list[int] = []
         self.stopped: dict[tuple[int, int], None] = {}
@@ -171,9 +172,30 @@ class Tree:
     # -- acting
 
     def signal_all(self, number: int) -> None:
+        """Tells everybody but the holder of a PID namespace: its end would kill all in it at once."""
         for process in self.members():
-            send_signal(process, number)
+            if process.pid != self.holder:
+                send_signal(process, number)
         self.signal_groups(number)
+
+    def interrupt(self, leader: int) -> None:
+        """SIGINT to the program: the leader, which is not reaped yet, or what the holder holds."""
+        target = self.held_program() if self.holder else None
+        if target:
+            send_signal(target, _signal.SIGINT)
+        else:
+            os.kill(leader, _signal.SIGINT)
+
+    def held_program(self) -> Process | None:
+        """The first that the namespace's own init has started; None before there is one."""
+        parent, table = self.holder, read_processes()
+        for _ in range(2):
+            children = [process for process in table.values() if process.parent == parent]
+            if not children:
+                return None
+            first = min(children, key=lambda process: (process.start, process.pid))
+            parent = first.pid
+        return first
 
     def signal_groups(self, number: int) -> None:
         for group in self.groups:

@@ -32,6 +32,7 @@ from msgspec import Struct, structs
 from tenure.core.ids import AttemptId
 from tenure.errors import ConflictError, TenureError, WorkspaceBusyError
 from tenure.node.worktree.evidence import PATCH_BYTES, Evidence, EvidenceTaker
+from tenure.node.worktree.own_repository import OwnRepositories, Owner
 from tenure.node.worktree.repository_cache import (
     FETCH_TIMEOUT_S,
     RepositoryCache,
@@ -42,6 +43,7 @@ from tenure.node.worktree.snapshot import sweep_scratch
 from tenure.node.worktree.store_folder import delete_folder
 from tenure.node.worktree.worktree import (
     ADMIN_FOLDER,
+    OWN,
     REPOS,
     WORKTREES,
     Phase,
@@ -91,6 +93,7 @@ class Workspace:
         self.store.open()
         self.git = Git(tools.environment, CACHE_OVERRIDES, run=tools.run, program=tools.git)
         self.evidence_taker = EvidenceTaker(self.store, self.git, tools.executor)
+        self._own = OwnRepositories(self.store, self.git, self.evidence_taker.snapshots, self.in_executor)
         self._tools = tools
         self._limits = limits or WorkspaceLimits()
         # In one process calls take their turns by this, in order and without polling; between processes by the file.
@@ -146,8 +149,28 @@ class Workspace:
         return self.store.worktree(record)
 
     async def evidence(self, worktree: Worktree, patch_bytes: int = PATCH_BYTES) -> Evidence:
-        """What the worktree holds now, pinned. Never fails: see `node/worktree/evidence.py`."""
+        """What the worktree holds now, pinned. Never fails: see `node/worktree/evidence.py`.
+
+        Work in a repository of its own is taken back first; call it when the run is over."""
+        try:
+            if self._own.exists(worktree):
+                await self._own.take_back(worktree)
+        except (TenureError, OSError) as error:
+            evidence = await self.evidence_taker.take(worktree, patch_bytes)
+            told = f"the agent's own repository could not be taken back: {error}"
+            problem = "; ".join(part for part in (told, evidence.problem) if part)
+            return structs.replace(evidence, stored=False, problem=problem)
         return await self.evidence_taker.take(worktree, patch_bytes)
+
+    async def separate(self, worktree: Worktree, owner: Owner | None) -> Path:
+        """Gives the worktree a repository of its own, so that nothing done in it reaches the cache; see
+        `node/worktree/own_repository.py`. Returns that repository's folder.
+
+        Raises:
+            TenureError: git refused, or the disk is full.
+            OSError: a file cannot be made, or given to its owner.
+        """
+        return await self._own.make(worktree, owner)
 
     def cache(self, repository: str) -> Path:
         """Where the cache of a repository is, from which results are fetched by the pins' names; it may not
@@ -254,6 +277,7 @@ class Workspace:
     def _delete_folders(self, worktree: Worktree) -> None:
         name = folder_name(worktree.attempt_id)
         delete_folder(self.store.root, WORKTREES, name)
+        delete_folder(self.store.root, OWN, name)
         # Without its entry in the cache git would take the branch for checked out and refuse to make the tree again.
         delete_folder(self.store.root, REPOS, worktree.cache.name, ADMIN_FOLDER, name)
 

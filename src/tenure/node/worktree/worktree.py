@@ -5,6 +5,7 @@ has come.
     repos/<digest>.lock        taken by whoever changes that cache or its worktrees
     worktrees/<task>-<n>/      the tree of one Attempt, on branch `tenure/<task>/<n>` of the cache
     worktrees/<task>-<n>.json  its record
+    own/<task>-<n>/            its own repository, while an isolated agent works in it (`own_repository`)
     scratch/                   git directories of calls under way
 
 Under `refs/tenure/<task>/<n>/` the cache pins what must outlive the tree: `base`, `head`, `wip` (uncommitted
@@ -34,6 +35,7 @@ from tenure.runtime.data_folder import sync_folder, write_atomically
 
 REPOS = "repos"
 WORKTREES = "worktrees"
+OWN = "own"
 SCRATCH = "scratch"
 RECORD_SUFFIX = ".json"
 ADMIN_FOLDER = "worktrees"
@@ -101,7 +103,7 @@ class WorktreeStore:
             UnsafePathError: a symbolic link stands in the place of one.
             OSError: one cannot be made.
         """
-        for name in (REPOS, WORKTREES, SCRATCH):
+        for name in (REPOS, WORKTREES, OWN, SCRATCH):
             (self.root / name).mkdir(mode=0o700, parents=True, exist_ok=True)
             is_real_folder(self.root, name)
 

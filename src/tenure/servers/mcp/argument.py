@@ -40,7 +40,8 @@ class Progress(Arguments, frozen=True, kw_only=True):
         str, Meta(description="What you are doing, in one short sentence.", min_length=1, max_length=500)
     ]
     fraction: Annotated[
-        float | None, Meta(description="How far you are, from 0 to 1, if you can tell.", ge=0, le=1)
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(description="How far you are, from 0 to 1, if you can tell."),
     ] = None
 
 

@@ -88,11 +88,16 @@ class GitFace:
             raise TooLargeError(f"{request.content_length} bytes are more than the {most} that are read here")
         async with self._gate.conversation(visitor, request) as cgi:
             feeding = asyncio.ensure_future(self._feed(cgi, most))
+            passing = asyncio.ensure_future(self._pass_on(cgi))
             try:
-                await self._pass_on(cgi, feeding)
+                await asyncio.wait({feeding, passing}, return_when=asyncio.FIRST_COMPLETED)
+                if not passing.done():
+                    feeding.result()  # a request that cannot be read to its end ends the conversation
+                await passing
             finally:
-                feeding.cancel()
-                await asyncio.gather(feeding, return_exceptions=True)
+                for one in (feeding, passing):
+                    one.cancel()
+                await asyncio.gather(feeding, passing, return_exceptions=True)
         await self._finish()
 
     def _request(self) -> tuple[str, GitRequest]:
@@ -164,20 +169,9 @@ class GitFace:
         self._body_is_over = not message.get("more_body", False)
         return message.get("body", b"")
 
-    async def _pass_on(self, cgi: Cgi, feeding: asyncio.Future[None]) -> None:
-        """The process's answer. A request that cannot be read to its end ends the conversation.
-
-        Raises:
-            TooLargeError: the request is too long.
-            UnavailableError: the sender went away, or the process gave no answer.
-        """
-        heading = asyncio.ensure_future(cgi.head())
-        await asyncio.wait({heading, feeding}, return_when=asyncio.FIRST_COMPLETED)
-        if feeding.done() and feeding.exception() is not None:
-            heading.cancel()
-            await asyncio.gather(heading, return_exceptions=True)
-            feeding.result()
-        head = await heading
+    async def _pass_on(self, cgi: Cgi) -> None:
+        """The process's answer."""
+        head = await cgi.head()
         headers = [(name.encode(), value.encode("latin-1")) for name, value in head.headers if name in COPIED]
         await self._start(head.status, headers)
         while data := await cgi.read():
@@ -203,7 +197,8 @@ class GitFace:
 
     async def _refuse(self, error: TenureError) -> None:
         if self._has_begun:
-            return  # the answer breaks off, which git takes for what it is
+            await self._finish()  # the answer is short of its end, which git takes for what it is
+            return
         headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
         if isinstance(error, UnauthenticatedError):
             headers.append((b"www-authenticate", b'Basic realm="tenure"'))

@@ -1,9 +1,10 @@
-"""The forge's process: `python tests/forge [--plan FILE] [--journal FILE] [--lenient]`.
+"""The forge's process: `python -m tenure.testing.forge [--plan FILE] [--journal FILE] [--git FOLDER] [--lenient]`.
 
 Prints one JSON line, `{"port": …}`, and serves until it is ended. On one port: GitHub at `/`, Gitea at `/api/v1`,
 GitLab at `/api/v4`, a webhook's receiver at `/hook` (asked at `/delivery/ID`), and the control at `/_control`:
 
 - `POST /_control/faults`: a list of faults (`plan.py`), behind those still to come
+- `DELETE /_control/faults`: none of those still to come
 - `GET /_control/faults`: those that were injected
 - `GET /_control/journal`: what was really done, one entry for each piece of work
 - `GET /_control/requests`: each request's method, path and headers, as it came
@@ -22,8 +23,6 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tenure.testing.forge.dialect import Asked, Gitea, GitHub, GitLab, Hook, Reply, Work, duplicate
 from tenure.testing.forge.plan import Fault, Plan
@@ -117,6 +116,9 @@ class Forge:
             for fault in msgspec.json.decode(request.body, type=list[Fault]):
                 self.plan.add(fault)
             return 200, {"coming": len(self.plan.faults)}
+        if what == ("DELETE", "faults"):
+            self.plan.clear()
+            return 200, {}
         if what == ("POST", "pull"):
             given = msgspec.json.decode(request.body)
             repository = self.state.repository(given.pop("repository"))
@@ -280,7 +282,7 @@ def head(status: int, kind: str, length: int, more: dict[str, str]) -> bytes:
 
 async def serve(arguments: argparse.Namespace) -> None:
     plan = Plan.of(arguments.plan.read_bytes()) if arguments.plan else Plan()
-    forge = Forge(State(Journal(arguments.journal), lenient=arguments.lenient), plan)
+    forge = Forge(State(Journal(arguments.journal), lenient=arguments.lenient, git=arguments.git), plan)
     server = await asyncio.start_server(forge.connected, "127.0.0.1", arguments.port)
     port = server.sockets[0].getsockname()[1]
     forge.serve_at(port)
@@ -299,6 +301,9 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--plan", type=Path, help="a file with a list of faults")
     parser.add_argument("--journal", type=Path, help="a file to which each piece of work is appended")
+    parser.add_argument(
+        "--git", type=Path, help="a folder with bare repositories, OWNER/NAME.git, whose branches there are"
+    )
     parser.add_argument(
         "--lenient", action="store_true", help="take a second pull request of a pair, so that it counts"
     )

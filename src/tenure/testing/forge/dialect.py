@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from tenure.testing.forge import shapes
-from tenure.testing.forge.state import Repository, Row, State, visible
+from tenure.testing.forge.state import Repository, Row, State
 
 Reply = tuple[int, Any]
 Work = Callable[[], Reply]
@@ -37,7 +37,7 @@ class Dialect:
 
     PREFIX = re.compile("")
     ROUTES: tuple[tuple[str, str, str, str], ...] = ()
-    NO_SUCH = (404, {"message": "Not Found"})
+    NO_SUCH: Reply = (404, {"message": "Not Found"})
 
     def __init__(self, state: State, api: str) -> None:
         self.state, self.api = state, api
@@ -77,9 +77,13 @@ class GitHub(Dialect):
         ("POST", "/statuses/([0-9a-f]+)", "status", "post"),
         ("GET", "/commits/([0-9a-f]+)/statuses", "find_status", "statuses"),
     )
-    NO_SUCH = (404, shapes.problem("Not Found", 404))
+    NO_SUCH: Reply = (404, shapes.problem("Not Found", 404))
 
     def propose(self, at: Repository, asked: Asked) -> Reply:
+        for field in ("head", "base"):
+            if at.find_head(asked.body[field].rpartition(":")[2]) is None:
+                problem = {"resource": "PullRequest", "field": field, "code": "invalid"}
+                return 422, shapes.problem("Validation Failed", 422, [problem])
         row = self.state.propose(at, asked.body)
         if row is None:
             return duplicate(at.full_name, asked.body)
@@ -89,7 +93,7 @@ class GitHub(Dialect):
         wanted = asked.query
         rows = [
             one
-            for one in visible(list(at.pulls.values()))
+            for one in self.state.visible(list(at.pulls.values()))
             if wanted.get("base", one["base"]) == one["base"]
             and wanted.get("head", f":{one['head']}").partition(":")[2] == one["head"]
             and wanted.get("state", "open") in {"all", one["state"]}
@@ -101,6 +105,8 @@ class GitHub(Dialect):
         return (200, self._pull(at, row, whole=True)) if row else self.NO_SUCH
 
     def _pull(self, at: Repository, row: Row, *, whole: bool) -> Row:
+        if at.git is not None and row["state"] == "open":
+            row["head_sha"] = at.head(row["head"])
         shape = shapes.pull(self.api, at.full_name, row, whole=whole)
         shape["labels"] = [
             shapes.label(self.api, at.full_name, one) for one in at.labels.get(row["number"], ())
@@ -127,7 +133,7 @@ class GitHub(Dialect):
         return 201, shapes.comment(self.api, at.full_name, int(number), row)
 
     def comments(self, at: Repository, asked: Asked, number: str) -> Reply:
-        rows = asked.page(visible(at.comments.get(int(number), [])))
+        rows = asked.page(self.state.visible(at.comments.get(int(number), [])))
         return 200, [shapes.comment(self.api, at.full_name, int(number), one) for one in rows]
 
     def label(self, at: Repository, asked: Asked, number: str) -> Reply:
@@ -142,7 +148,7 @@ class GitHub(Dialect):
         return 201, shapes.status(self.api, at.full_name, sha, self.state.post(at, sha, asked.body))
 
     def statuses(self, at: Repository, asked: Asked, sha: str) -> Reply:
-        rows = asked.page(visible(at.statuses.get(sha, [])))
+        rows = asked.page(self.state.visible(at.statuses.get(sha, [])))
         return 200, [shapes.status(self.api, at.full_name, sha, one) for one in rows]
 
 
@@ -156,7 +162,7 @@ class Gitea(GitHub):
         ("POST", r"/pulls/(\d+)/merge", "merge", "merge"),
         ("GET", "/statuses/([0-9a-f]+)", "find_status", "statuses"),
     )
-    NO_SUCH = (404, {"message": "The target couldn't be found.", "url": "/api/swagger", "errors": []})
+    NO_SUCH: Reply = (404, {"message": "The target couldn't be found.", "url": "/api/swagger", "errors": []})
 
     def propose(self, at: Repository, asked: Asked) -> Reply:
         status, said = super().propose(at, asked)
@@ -166,7 +172,11 @@ class Gitea(GitHub):
         return 409, {"message": message, "url": "/api/swagger"}
 
     def pair(self, at: Repository, asked: Asked, base: str, head: str) -> Reply:
-        rows = [one for one in visible(list(at.pulls.values())) if (one["base"], one["head"]) == (base, head)]
+        rows = [
+            one
+            for one in self.state.visible(list(at.pulls.values()))
+            if (one["base"], one["head"]) == (base, head)
+        ]
         return (200, self._pull(at, rows[0], whole=True)) if rows else self.NO_SUCH
 
     def _pull(self, at: Repository, row: Row, *, whole: bool) -> Row:
@@ -174,7 +184,7 @@ class Gitea(GitHub):
         return {**shape, "merged": row["merged_at"] is not None}
 
     def comments(self, at: Repository, asked: Asked, number: str) -> Reply:
-        rows = visible(at.comments.get(int(number), []))
+        rows = self.state.visible(at.comments.get(int(number), []))
         return 200, [shapes.comment(self.api, at.full_name, int(number), one) for one in rows]
 
     def merge(self, at: Repository, asked: Asked, number: str) -> Reply:
@@ -191,7 +201,7 @@ class Gitea(GitHub):
         return 201, said(self.state.post(at, sha, asked.body))
 
     def statuses(self, at: Repository, asked: Asked, sha: str) -> Reply:
-        return 200, [said(one) for one in asked.page(visible(at.statuses.get(sha, [])))]
+        return 200, [said(one) for one in asked.page(self.state.visible(at.statuses.get(sha, [])))]
 
 
 class GitLab(Dialect):
@@ -207,7 +217,7 @@ class GitLab(Dialect):
         ("POST", "/statuses/([0-9a-f]+)", "status", "post"),
         ("GET", "/repository/commits/([0-9a-f]+)/statuses", "find_status", "statuses"),
     )
-    NO_SUCH = (404, {"message": "404 Not Found"})
+    NO_SUCH: Reply = (404, {"message": "404 Not Found"})
 
     def propose(self, at: Repository, asked: Asked) -> Reply:
         given = asked.body
@@ -227,7 +237,9 @@ class GitLab(Dialect):
 
     def requests(self, at: Repository, asked: Asked) -> Reply:
         wanted = (asked.query.get("source_branch"), asked.query.get("target_branch"))
-        rows = [one for one in visible(list(at.pulls.values())) if (one["head"], one["base"]) == wanted]
+        rows = [
+            one for one in self.state.visible(list(at.pulls.values())) if (one["head"], one["base"]) == wanted
+        ]
         return 200, [self._request(at, one) for one in asked.page(rows[::-1])]
 
     def one(self, at: Repository, asked: Asked, number: str) -> Reply:
@@ -257,14 +269,14 @@ class GitLab(Dialect):
         return 201, self.state.say(at, int(number), asked.body["body"])
 
     def notes(self, at: Repository, asked: Asked, number: str) -> Reply:
-        return 200, asked.page(visible(at.comments.get(int(number), [])))
+        return 200, asked.page(self.state.visible(at.comments.get(int(number), [])))
 
     def post(self, at: Repository, asked: Asked, sha: str) -> Reply:
         given = {**asked.body, "context": asked.body["name"]}
         return 201, named(self.state.post(at, sha, given))
 
     def statuses(self, at: Repository, asked: Asked, sha: str) -> Reply:
-        return 200, asked.page([named(one) for one in visible(at.statuses.get(sha, []))][::-1])
+        return 200, asked.page([named(one) for one in self.state.visible(at.statuses.get(sha, []))][::-1])
 
     def _request(self, at: Repository, row: Row) -> Row:
         stands = "merged" if row["merged_at"] else {"open": "opened"}.get(row["state"], row["state"])
@@ -297,7 +309,7 @@ class Hook:
     def route(self, asked: Asked) -> Route | None:
         if asked.path.startswith("/delivery/") and asked.method == "GET":
             there = self.state.deliveries.get(asked.path.removeprefix("/delivery/"))
-            seen = there is not None and bool(visible([there]))
+            seen = there is not None and bool(self.state.visible([there]))
             return "find_http", lambda: (200, {"received": True}) if seen else (404, {"received": False})
         if asked.path.startswith("/hook") and asked.method in {"POST", "PUT", "PATCH"}:
             return "http", lambda: self._received(asked)

@@ -151,7 +151,7 @@ def pull(api: str, full_name: str, one: dict[str, Any], *, whole: bool) -> dict[
         "commits": f"{at}/commits",
         "statuses": status,
     }
-    shape = {
+    shape: dict[str, Any] = {
         "url": at,
         "id": 1_700_000_000 + number,
         "node_id": f"PR_kwDOJPdkh85b{number:06d}",

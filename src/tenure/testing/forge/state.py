@@ -2,19 +2,22 @@
 
 import hashlib
 import re
-import time
 from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
 
+from tenure.core.clock import Clock
+from tenure.runtime.clock import RealClock
+
 MARKER = re.compile(r"tenure:effect (\S+)")
+NS = 1_000_000_000
 Row = dict[str, Any]
 
 
 def sha_of(text: str) -> str:
     """The commit that a branch points to unless told otherwise."""
-    return hashlib.sha1(text.encode()).hexdigest()
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 class Journal:
@@ -42,8 +45,11 @@ class Journal:
 
 
 class Repository:
-    def __init__(self, full_name: str) -> None:
+    """`git`: a bare repository with its branches; without one every branch is there, at a commit of its name's own."""
+
+    def __init__(self, full_name: str, git: Path | None = None) -> None:
         self.full_name = full_name
+        self.git = git
         self.refs: dict[str, str] = {}
         self.pulls: dict[int, Row] = {}
         self.comments: dict[int, list[Row]] = {}
@@ -51,29 +57,52 @@ class Repository:
         self.statuses: dict[str, list[Row]] = {}
 
     def head(self, branch: str) -> str:
-        return self.refs.get(branch) or sha_of(branch)
+        return self.find_head(branch) or sha_of(branch)
+
+    def find_head(self, branch: str) -> str | None:
+        """The commit of a branch; None for one that is not there."""
+        if self.git is None or ".." in branch:
+            return self.refs.get(branch) or sha_of(branch)
+        try:
+            return (self.git / "refs" / "heads" / branch).read_text().strip()
+        except OSError:
+            return None
 
 
 class State:
-    """All repositories, which are there as soon as they are named; `missing/…` never are."""
+    """All repositories, which are there as soon as they are named; `missing/…` never are. `git`: the folder with their
+    bare repositories, `OWNER/NAME.git`."""
 
-    def __init__(self, journal: Journal, *, lenient: bool = False) -> None:
+    def __init__(self, journal: Journal, *, lenient: bool = False, git: Path | None = None) -> None:
         self.repositories: dict[str, Repository] = {}
         self.deliveries: dict[str, Row] = {}
         self.journal = journal
         self.lenient = lenient
         self.number = 0
         self.lag_s = 0.0
+        self._git = git
+        self._clock: Clock = RealClock()
 
     def repository(self, full_name: str) -> Repository | None:
         if full_name.startswith("missing/"):
             return None
-        return self.repositories.setdefault(full_name, Repository(full_name))
+        if full_name not in self.repositories:
+            git = self._git / f"{full_name}.git" if self._git else None
+            self.repositories[full_name] = Repository(full_name, git)
+        return self.repositories[full_name]
 
     def new(self, **row: Any) -> Row:
         """A row with a number of its own; lists show it once its lag is over."""
         self.number += 1
-        return {"id": self.number, "visible_at": time.monotonic() + self.lag_s, **row}
+        return {"id": self.number, "visible_at": self._visible_at(), **row}
+
+    def _visible_at(self) -> float:
+        return self._clock.awake_ns() / NS + self.lag_s
+
+    def visible(self, rows: list[Row]) -> list[Row]:
+        """Those that lists show by now."""
+        now = self._clock.awake_ns() / NS
+        return [one for one in rows if one["visible_at"] <= now]
 
     def propose(self, repository: Repository, given: Row) -> Row | None:
         """A new pull request; None if one is open of the same head and base."""
@@ -146,10 +175,5 @@ class State:
         return "merged", row
 
     def receive(self, delivery: str, text: str) -> None:
-        self.deliveries[delivery] = {"visible_at": time.monotonic() + self.lag_s}
+        self.deliveries[delivery] = {"visible_at": self._visible_at()}
         self.journal.add("http", "", delivery, text)
-
-
-def visible(rows: list[Row]) -> list[Row]:
-    now = time.monotonic()
-    return [one for one in rows if one["visible_at"] <= now]

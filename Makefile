@@ -11,7 +11,7 @@ export PYRIGHT_PYTHON_GLOBAL_NODE := 0
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYTHON
 
-.PHONY: help setup setup-base check format-check lint types imports tidy core test demo bench coverage format lock clean distclean
+.PHONY: help setup setup-base check format-check lint types imports tidy core test demo demo-race bench coverage format lock clean distclean
 
 help: ## Say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ test: setup ## Every test
 
 demo: setup-base ## The main job in a temporary folder: submit, crash, unknown, recover, audit
 	@$(PY) -m tenure.cli.main demo main $(ARGS)
+
+demo-race: setup ## Two workers race, a pull request's answer is lost, a person answers; draws tenure-race.svg
+	@$(PY) -m tenure.cli.main demo race $(ARGS)
 
 bench: setup ## Measure, as JSON lines with ratios within this one run
 	@$(PY) -m bench $(ARGS)

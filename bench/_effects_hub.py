@@ -16,7 +16,7 @@ import structlog
 from msgspec import Struct
 
 from bench._effects_plan import CALL_S, NAME, SETTLING_S
-from bench._effects_points import Points
+from bench._effects_points import Points, end_with_driver
 from tenure.core import commands as cm
 from tenure.core import effect_commands as ec
 from tenure.core.access import Role
@@ -41,7 +41,9 @@ from tenure.runtime.worker import OneAtATime
 from tenure.servers.rest.app import create_app
 from tenure.servers.rest.serve import Bind, serve
 
-TERMS = Terms(offer_ttl_ms=1_000, lease_ttl_ms=1_500, suspect_grace_ms=700, cancel_grace_ms=700, max_offers=1_000)
+TERMS = Terms(
+    offer_ttl_ms=1_000, lease_ttl_ms=1_500, suspect_grace_ms=700, cancel_grace_ms=700, max_offers=1_000
+)
 TOKENS = {Role.OPERATOR: "tnr_" + "o" * 40, Role.JOIN: "tnr_" + "j" * 40}
 OPERATOR = "bench-operator"
 DURING_S = 0.2
@@ -111,7 +113,9 @@ class Crashing:
         if isinstance(command, cm.Submit):
             return [(name_in(command.spec.objective), step)]
         if isinstance(command, cm.Claim):
-            return [(one, step) for one in self._points.armed_for("hub-claim:before") if await self._waits(one)]
+            return [
+                (one, step) for one in self._points.armed_for("hub-claim:before") if await self._waits(one)
+            ]
         if isinstance(command, cm.Reconcile):
             return [(await self._of(Task, command.task_id), step)]
         if isinstance(command, cm.Due):
@@ -149,9 +153,9 @@ class Crashing:
 
     async def _of(self, kind: type[Task] | type[Delivery], key: str) -> str:
         if key not in self._names:
-            found = await self._ledger.find(kind, key)
-            task = found if isinstance(found, Task) or found is None else await self._ledger.find(Task, found.task_id)
-            if not isinstance(task, Task):
+            delivery = await self._ledger.find(Delivery, key) if kind is Delivery else None
+            task = await self._ledger.find(Task, key if delivery is None else delivery.task_id)
+            if task is None:
                 return ""
             self._names[key] = name_in(task.spec.objective)
         return self._names[key]
@@ -212,6 +216,7 @@ class CrashingProvider:
 
 def main(place: Place) -> None:
     """Serve until killed."""
+    end_with_driver()
     logging.disable(logging.CRITICAL)
     log = (place.folder / "hub.log").open("a")
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(log))

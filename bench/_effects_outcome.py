@@ -10,13 +10,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from bench._effects_plan import QUIET, Operation, operations, points_of
-from bench._effects_plain import plain_points_of
-from bench._effects_points import Points
+from bench._effects_plan import Operation, points_of
+from bench._effects_points import ANY
 from bench._effects_run import Cell
 from tenure.core.scope import EffectKind
 
-ONCE, ONCE_ASKED, ASKED, TWICE, LOST = "once", "once, a person was asked", "not done, a person is asked", "twice", "lost"
+ONCE, ONCE_ASKED, ASKED, TWICE, LOST = (
+    "once",
+    "once, a person was asked",
+    "not done, a person is asked",
+    "twice",
+    "lost",
+)
 
 
 class Tenure(Struct, frozen=True):
@@ -33,7 +38,7 @@ def counted(journal: Path, made: list[Operation], of_delivery: dict[str, str]) -
     names: dict[tuple[str, str], str] = {}
     for one in made:
         params = one.params
-        identity = {
+        identity: str = {
             EffectKind.PULL_REQUEST: f"tenure/{one.name}->main",
             EffectKind.COMMENT: str(params.get("number")),
             EffectKind.STATUS: one.sha,
@@ -42,17 +47,19 @@ def counted(journal: Path, made: list[Operation], of_delivery: dict[str, str]) -
     counts: Counter[str] = Counter()
     strays = 0
     for line in map(json.loads, journal.read_text().splitlines()):
-        identity = line["identity"]
+        identity = str(line["identity"])
         if line["operation"] in ("comment", "status"):
             identity = identity.partition(":")[0]
         identity = of_delivery.get(identity, identity)
-        name = names.get((line["operation"], identity))
+        name = names.get((str(line["operation"]), str(identity)))
         counts[name or ""] += name is not None
         strays += name is None
     return counts, strays
 
 
-def tenure_outcome(cells: list[Cell], journal: Path, made: list[Operation], injected: list[dict[str, Any]]) -> Tenure:
+def tenure_outcome(
+    cells: list[Cell], journal: Path, made: list[Operation], injected: list[dict[str, Any]]
+) -> Tenure:
     effects = {name: some for cell in cells for name, some in cell.effects.items()}
     counts, strays = counted(
         journal, made, {one["effect_id"]: name for name, some in effects.items() for one in some}
@@ -63,12 +70,13 @@ def tenure_outcome(cells: list[Cell], journal: Path, made: list[Operation], inje
         for item in cell.items
         if item["kind"].startswith("effect_")
     }
-    ends = {one.name: _end(counts[one.name], effects.get(one.name, []), asked) for one in made}
+    ends = {one.name: end_of(counts[one.name], effects.get(one.name, []), asked) for one in made}
     spent = [name for cell in cells for name in cell.points.spent()]
     return Tenure(counts, ends, met_by(made, spent, injected), strays)
 
 
-def _end(count: int, effects: list[dict[str, Any]], asked: dict[str, bool]) -> str:
+def end_of(count: int, effects: list[dict[str, Any]], asked: dict[str, bool]) -> str:
+    """`count`: by the provider. `asked`: the Effects of which a person was asked, and whether the question is open."""
     if count > 1:
         return TWICE
     mine = [asked[one["effect_id"]] for one in effects if one["effect_id"] in asked]
@@ -79,21 +87,21 @@ def _end(count: int, effects: list[dict[str, Any]], asked: dict[str, bool]) -> s
     return ASKED if count == 0 and any(mine) else LOST
 
 
-def met_by(made: list[Operation], spent: Iterable[str], injected: list[dict[str, Any]]) -> dict[str, set[str]]:
+def met_by(
+    made: list[Operation], spent: Iterable[str], injected: list[dict[str, Any]]
+) -> dict[str, set[str]]:
     """The faults that each operation really met."""
     met: dict[str, set[str]] = {one.name: set() for one in made}
     for name in spent:
         operation, _, point = name.partition(".")
-        met[operation.removeprefix("any")].add(point)
+        met[operation.removeprefix(ANY)].add(point)
     by_match = {(fault["operation"], fault["match"]): one.name for one in made for fault in one.faults}
     for fault in injected:
         met[by_match[fault["operation"], fault["match"]]].add(f"provider {fault['fault']}")
     return met
 
 
-def fault_lines(
-    made: list[Operation], ours: Tenure, plain: Counter[str]
-) -> Iterable[dict[str, Any]]:
+def fault_lines(made: list[Operation], ours: Tenure, plain: Counter[str] | None) -> Iterable[dict[str, Any]]:
     """One line a scenario: how often it was met, and what became of its operations, here and there."""
     for scenario in sorted({one.scenario.name for one in made}):
         some = [one for one in made if one.scenario.name == scenario]
@@ -104,7 +112,7 @@ def fault_lines(
             "operations": len(some),
             "met": sum(bool(ours.met[one.name]) for one in some),
             "tenure": dict(sorted(ends.items())),
-            "plain": spread(plain[one.name] for one in some),
+            "plain": None if plain is None else spread(plain[one.name] for one in some),
         }
 
 
@@ -114,15 +122,15 @@ def spread(counts: Iterable[int]) -> dict[str, int]:
     return {name: found[name] for name in ("0", "1", "2+")}
 
 
-def point_line(made: list[Operation], cells: list[Cell]) -> dict[str, Any]:
-    """How often each generated point was hit."""
+def point_line(made: list[Operation], cells: list[Cell], target: int) -> dict[str, Any]:
+    """How often each generated point was hit; `target` is how often it was planned."""
     planned = Counter(name.partition(".")[2] for one in made for name in points_of(one))
     spent = Counter(name.partition(".")[2] for cell in cells for name in cell.points.spent())
     return {
         "name": "points",
         "generated": len(planned),
-        "least_hits": min(spent[one] for one in planned),
-        "target": ">= 20",
+        "least_hits": min((spent[one] for one in planned), default=target),
+        "target": target,
         "hits": dict(sorted(spent.items())),
         "never_met": [name for cell in cells for name in cell.unmet],
     }

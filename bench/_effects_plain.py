@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from bench._effects_plan import CALL_S, QUIET, REPOSITORY, Operation, armed_name
-from bench._effects_points import ANY, Points
+from bench._effects_points import ANY, Points, end_with_driver
 from tenure.core.scope import EffectKind
 
 VISIBLE_AGAIN_S = 2.2
@@ -70,6 +70,7 @@ def plain_points_of(operation: Operation) -> list[str]:
 
 
 def main(job: Job) -> None:
+    end_with_driver()
     points = Points(job.folder / "points")
     with queue(job.folder) as connection:
         while True:
@@ -89,7 +90,8 @@ def take(connection: sqlite3.Connection) -> Any:
     connection.execute("BEGIN IMMEDIATE")
     now = time.time()
     row = connection.execute(
-        "SELECT id, name, kind FROM jobs WHERE done = 0 AND visible_at <= ? ORDER BY visible_at, id LIMIT 1", (now,)
+        "SELECT id, name, kind FROM jobs WHERE done = 0 AND visible_at <= ? ORDER BY visible_at, id LIMIT 1",
+        (now,),
     ).fetchone()
     if row is not None:
         connection.execute("UPDATE jobs SET visible_at = ? WHERE id = ?", (now + VISIBLE_AGAIN_S, row[0]))
@@ -118,7 +120,11 @@ def once(job: Job, points: Points, one: Operation) -> int | None:
     path, body = request_of(one)
     parts = urlsplit(job.forge)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=CALL_S)
-    headers = {"Content-Type": "application/json", "Tenure-Delivery": one.name, "Authorization": "token bench"}
+    headers = {
+        "Content-Type": "application/json",
+        "Tenure-Delivery": one.name,
+        "Authorization": "token bench",
+    }
     try:
         connection.request("POST", path, body, headers)
         at(points, one.name, "call:sent")

@@ -27,6 +27,7 @@ REPOSITORY = "bench/shop"
 MIX = (EffectKind.PULL_REQUEST,) * 4 + (EffectKind.COMMENT,) * 3 + (EffectKind.STATUS,) * 2
 HTTP_OF_A_BLOCK = 12
 LOOKED_UP = "find"
+SPARES_FROM, SPARES_OF_A_CELL = 5_000, 500
 
 Provider = tuple[tuple[str, str, int], ...]
 """What the provider does: `work` or `find`, the fault, its milliseconds."""
@@ -204,7 +205,10 @@ def _of_worker() -> list[Scenario]:
             Scenario(f"worker stops past its lease at {at}", (), (f"pause-{at}",), (f"pause-{to}",))
             for at, to in stops.items()
         ),
-        *(Scenario(f"worker says its {what} twice", (), (f"twice-{what}",), plain) for what, plain in said.items()),
+        *(
+            Scenario(f"worker says its {what} twice", (), (f"twice-{what}",), plain)
+            for what, plain in said.items()
+        ),
         Scenario("worker stops, provider is slow", SLOW, ("pause-effect:sent",), ("pause-call:sent",)),
     ]
 
@@ -226,11 +230,26 @@ def operations(seed: int, count: int) -> list[Operation]:
         http = set(chance.sample(able, min(HTTP_OF_A_BLOCK * size // BLOCK, len(able))))
         made += [
             Operation(
-                f"op-{block + number:04d}", EffectKind.HTTP if number in http else chance.choice(MIX), scenario
+                f"op-{block + number:04d}",
+                EffectKind.HTTP if number in http else chance.choice(MIX),
+                scenario,
             )
             for number, scenario in enumerate(scenarios)
         ]
     return made
+
+
+def only(names: list[str], seed: int) -> list[Operation]:
+    """One operation for each of these scenarios."""
+    known = {one.name: one for one in SCENARIOS}
+    chance = random.Random(seed)
+    return [Operation(f"op-{n:04d}", chance.choice(MIX), known[name]) for n, name in enumerate(names)]
+
+
+def spare(number: int, scenario: Scenario) -> Operation:
+    """A further operation, for a scenario that another one's death has kept an operation from."""
+    name = f"op-{number:04d}"
+    return Operation(name, random.Random(name).choice(MIX), scenario)
 
 
 def points_of(operation: Operation) -> list[str]:

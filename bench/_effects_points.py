@@ -6,8 +6,10 @@ folder of the spent ones, and a process that starts again needs to know nothing.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,7 +32,7 @@ class Points:
             return any(self.take(one, point) for one in self.armed_for(point) if one.startswith(ANY))
         name = f"{operation}.{point}"
         try:
-            os.rename(self._armed / name, self._spent / name)
+            (self._armed / name).rename(self._spent / name)
         except FileNotFoundError:
             return False
         return True
@@ -47,7 +49,7 @@ class Points:
 
     def armed_for(self, point: str) -> list[str]:
         """The operations for which a point is armed."""
-        names = (one.partition(".") for one in os.listdir(self._armed))
+        names = (one.name.partition(".") for one in self._armed.iterdir())
         return [operation for operation, _, armed in names if armed == point]
 
     # -- the driver
@@ -58,17 +60,29 @@ class Points:
 
     def disarm(self) -> list[str]:
         """What was armed and never met; after it nothing is."""
-        names = sorted(os.listdir(self._armed))
+        names = sorted(one.name for one in self._armed.iterdir())
         for name in names:
             (self._armed / name).unlink(missing_ok=True)
         return names
 
     def spent(self) -> list[str]:
-        return sorted(os.listdir(self._spent))
+        return sorted(one.name for one in self._spent.iterdir())
 
     def stopped(self) -> list[int]:
         """Processes that stand still now, each told once."""
-        found = [int(one) for one in os.listdir(self._stopped)]
+        found = [int(one.name) for one in self._stopped.iterdir()]
         for pid in found:
             (self._stopped / str(pid)).unlink()
         return found
+
+
+def end_with_driver() -> None:
+    """A process of the run whose driver is gone, however it went, ends."""
+    driver = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if driver is not None:
+            driver.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

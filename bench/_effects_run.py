@@ -10,6 +10,7 @@ worker that merely stands still is not even true. Nobody answers a question abou
 from __future__ import annotations
 
 import contextlib
+import json
 import multiprocessing
 import os
 import signal
@@ -22,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from bench import _effects_hub, _effects_plain, _effects_worker
-from bench._effects_plan import BLOCK, CALL_S, Operation, points_of
+from bench._effects_plan import BLOCK, CALL_S, SPARES_FROM, SPARES_OF_A_CELL, Operation, points_of, spare
 from bench._effects_points import Points
 from bench._effects_wire import Wire
 from tenure.core.access import Role
 from tenure.wire.api import ReconcileBody, TaskRequest
+from tests.forge.process import ForgeProcess, running_forge
 
 WORKERS = 8
 PLAIN_WORKERS = 16
@@ -36,6 +38,8 @@ PAUSED_S = 3.0
 """A worker stands still for longer than lease and grace."""
 HUB_STOPPED_S = CALL_S + 0.4
 TICK_S, LOOK_S = 0.02, 0.25
+PARTS = ("cost", "hub", "outcome", "plain", "worker")
+ROUNDS_OF_SPARES = 10
 BLOCK_S = 150.0
 """A hundred operations that are not done by then are told as lost."""
 OPEN = "&".join(f"state={one}" for one in ("submitted", "working", "input_required"))
@@ -103,17 +107,20 @@ class Staff:
 class Cell:
     """One hub and its workers, and the operator who keeps them going."""
 
-    def __init__(self, folder: Path, forge: str, number: int) -> None:
+    def __init__(self, folder: Path, forge: ForgeProcess, number: int) -> None:
         folder.mkdir()
         self.points = Points(folder / "points")
         self.port = free_port()
         self.staff = Staff(self.points)
-        self._place = _effects_hub.Place(folder, self.port, forge)
+        self._forge = forge
+        self._place = _effects_hub.Place(folder, self.port, forge.url)
         self._number = number
         self.wire = Wire(self.port, _effects_hub.TOKENS[Role.OPERATOR])
         self.tasks: dict[str, str] = {}
         self.reruns = 0
         self.unmet: list[str] = []
+        """Points that were armed and not met, spares included."""
+        self.spares: list[Operation] = []
         self.late: list[str] = []
 
     def run(self, blocks: list[list[Operation]]) -> None:
@@ -122,15 +129,30 @@ class Cell:
             self.wire.ask("/v1/tasks?limit=1")
             for one in range(WORKERS):
                 job = _effects_worker.Job(
-                    self._place.folder, self.port, f"worker{self._number}-{one}", _effects_hub.TOKENS[Role.JOIN]
+                    self._place.folder,
+                    self.port,
+                    f"worker{self._number}-{one}",
+                    _effects_hub.TOKENS[Role.JOIN],
                 )
                 self.staff.start(f"worker{one}", _effects_worker.main, job)
             self.staff.watch()
-            for block in blocks:
-                self._block(block)
+            missed = [one for block in blocks for one in self._block(block)]
+            for _ in range(ROUNDS_OF_SPARES):
+                missed = self._block(self._spares(missed)) if missed else []
+            self.unmet = [name for one in missed for name in points_of(one)]
             self._collect()
 
-    def _block(self, block: list[Operation]) -> None:
+    def _spares(self, missed: list[Operation]) -> list[Operation]:
+        """One more operation for each that another one's death has kept from its own."""
+        first = SPARES_FROM + SPARES_OF_A_CELL * self._number + len(self.spares)
+        made = [spare(first + number, one.scenario) for number, one in enumerate(missed)]
+        for fault in (fault for one in made for fault in one.faults):
+            self._forge.fault(**fault)
+        self.spares += made
+        return made
+
+    def _block(self, block: list[Operation]) -> list[Operation]:
+        """Those that did not meet their points come back."""
         self.points.arm(name for one in block for name in points_of(one))
         until = time.monotonic() + BLOCK_S
         waiting, under_way = list(block), dict[str, Operation]()
@@ -140,14 +162,21 @@ class Cell:
                 self._submit(waiting.pop(0))
             asked = self._answer()
             still = self._open()
-            for name in [one for one, op in under_way.items() if one not in still or (name_asked(op, asked, self.tasks))]:
+            for name in [
+                one
+                for one, op in under_way.items()
+                if one not in still or (name_asked(op, asked, self.tasks))
+            ]:
                 del under_way[name]
             time.sleep(LOOK_S)
         self.late += under_way
-        self.unmet += self.points.disarm()
+        left = set(self.points.disarm())
+        return [one for one in block if left.intersection(points_of(one))]
 
     def _submit(self, one: Operation) -> None:
-        said = TaskRequest(objective=f"{one.name} {one.kind}", to=_effects_worker.POOL, scope=_effects_worker.SCOPE)
+        said = TaskRequest(
+            objective=f"{one.name} {one.kind}", to=_effects_worker.POOL, scope=_effects_worker.SCOPE
+        )
         status, answer = self.wire.ask("/v1/tasks", said, headers={"Idempotency-Key": one.name})
         if status not in (200, 201):
             raise RuntimeError(f"{one.name} was not taken: {answer}")
@@ -190,7 +219,7 @@ def name_asked(one: Operation, asked: set[str], tasks: dict[str, str]) -> bool:
     return not one.finds and tasks[one.name] in asked
 
 
-def run_cells(folder: Path, forge: str, operations: list[Operation], cells: int) -> list[Cell]:
+def run_cells(folder: Path, forge: ForgeProcess, operations: list[Operation], cells: int) -> list[Cell]:
     """All operations, in blocks dealt out to the cells."""
     preload()
     blocks = [operations[first : first + BLOCK] for first in range(0, len(operations), BLOCK)]
@@ -233,7 +262,8 @@ def run_plain(folder: Path, forge: str, operations: list[Operation], bound_s: fl
 
 
 def preload() -> None:
-    FORK.set_forkserver_preload(["bench._effects_hub", "bench._effects_worker", "bench._effects_plain"])
+    """All that any process of the run needs."""
+    FORK.set_forkserver_preload([f"bench._effects_{one}" for one in PARTS])
 
 
 def free_port() -> int:
@@ -245,13 +275,11 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def forge_process(folder: Path, name: str, operations: list[Operation]) -> Iterator[tuple[Any, Path]]:
+def forge_process(
+    folder: Path, name: str, operations: list[Operation]
+) -> Iterator[tuple[ForgeProcess, Path]]:
     """The provider, with its plan of faults; what it has really done is appended to the file that comes back. It
     refuses no duplicate: whatever arrives is done once more."""
-    import json
-
-    from tests.forge.process import running_forge
-
     plan, journal = folder / f"{name}.plan.json", folder / f"{name}.journal"
     plan.write_text(json.dumps([fault for one in operations for fault in one.faults]))
     with running_forge(plan=plan, journal=journal, lenient=True) as forge:

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from bench._effects_plan import QUIET, REPOSITORY, Operation
-from bench._effects_points import ANY, Points
+from bench._effects_points import ANY, Points, end_with_driver
 from bench._effects_wire import Wire, nothing
 from tenure.core.attempt import Outcome, Verdict
 from tenure.core.ids import Address, ClaimId, IncarnationId
@@ -175,4 +175,5 @@ def is_for_a_person(answer: dict[str, Any], kind: EffectKind) -> bool:
 
 
 def main(job: Job) -> None:
+    end_with_driver()
     Worker(job).run()

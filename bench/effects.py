@@ -5,8 +5,8 @@ what an Effect costs.
 killed, stopped and lied to at every step (`_effects_plan`). `cost`: begin, issue and settle beside one plain command.
 `brokered`: calls to a provider that takes 50 ms, 64 in flight, beside one at a time.
 
-`python -m bench.effects --operations 200 --seed 7` runs it smaller; it ends with 1 if an operation was done twice or
-is lost."""
+`python -m bench.effects --operations 200 --seed 7` runs it smaller; it ends with 1 if an operation was done twice or is
+lost, or if what a run must show was not shown."""
 
 from __future__ import annotations
 
@@ -32,35 +32,46 @@ from bench._effects_outcome import (
     spread,
     tenure_outcome,
 )
-from bench._effects_plan import BLOCK, Operation, operations
+from bench._effects_plan import BLOCK, Operation, only, operations
 from bench._effects_run import Cell, forge_process, run_cells, run_plain
 
 SEED, OPERATIONS, CELLS = 20_251, 2_000, 4
 PLAIN_S = 600.0
-HITS_NEEDED = 20
 
 
 def lines() -> Iterator[dict[str, Any]]:
-    yield from fault_run(SEED, OPERATIONS, CELLS)
+    yield from fault_run(operations(SEED, OPERATIONS), SEED, CELLS)
     yield from _effects_cost.lines()
 
 
-def fault_run(seed: int, count: int, cells: int) -> Iterator[dict[str, Any]]:
-    made = operations(seed, count)
+def fault_run(
+    made: list[Operation], seed: int, cells: int, *, beside: bool = True
+) -> Iterator[dict[str, Any]]:
+    """`beside`: the plain workers, too."""
+    planned = len(made) // BLOCK or 1
     with tempfile.TemporaryDirectory(prefix="tenure-bench-") as name:
         folder = Path(name)
         begun = time.monotonic()
         with forge_process(folder, "tenure", made) as (forge, journal):
-            run = run_cells(folder, forge.url, made, cells)
+            run = run_cells(folder, forge, made, cells)
+            made = [*made, *(one for cell in run for one in cell.spares)]
             ours = tenure_outcome(run, journal, made, forge.injected())
-        middle = time.monotonic()
-        with forge_process(folder, "plain", made) as (forge, journal):
-            run_plain(folder / "plain", forge.url, made, PLAIN_S)
-            plain, _ = counted(journal, made, {})
-        times = {"tenure_s": round(middle - begun), "plain_s": round(time.monotonic() - middle)}
+        tenure_s = round(time.monotonic() - begun)
+        plain = plain_counts(folder, made) if beside else None
         yield from fault_lines(made, ours, plain)
-        yield point_line(made, run)
-        yield {**outcome_line(seed, made, ours, run), "plain": spread(plain[one.name] for one in made), **times}
+        yield point_line(made, run, planned)
+        yield {
+            **outcome_line(seed, made, ours, run),
+            "plain": None if plain is None else spread(plain[one.name] for one in made),
+            "tenure_s": tenure_s,
+            "plain_s": round(time.monotonic() - begun) - tenure_s,
+        }
+
+
+def plain_counts(folder: Path, made: list[Operation]) -> Counter[str]:
+    with forge_process(folder, "plain", made) as (forge, journal):
+        run_plain(folder / "plain", forge.url, made, PLAIN_S)
+        return counted(journal, made, {})[0]
 
 
 def outcome_line(seed: int, made: list[Operation], ours: Tenure, run: list[Cell]) -> dict[str, Any]:
@@ -76,6 +87,7 @@ def outcome_line(seed: int, made: list[Operation], ours: Tenure, run: list[Cell]
         "name": "outcome",
         "seed": seed,
         "operations": len(made),
+        "of_them_spares": sum(len(cell.spares) for cell in run),
         "met_a_fault": round(met / len(made), 3),
         "target_met": ">= 0.3",
         "tenure": spread(ours.counts[one.name] for one in made),
@@ -107,9 +119,8 @@ def problems(found: list[dict[str, Any]]) -> list[str]:
             said += ["fewer than 99 in 100 ended by themselves"] * (line["alone_with_find"] < 0.99)
             said += ["fewer than 30 in 100 met a fault"] * (line["met_a_fault"] < 0.3)
             said += [f"{how}: {times}" for how, times in line["deaths"].items() if "killed" not in how]
-            blocks = line["operations"] // BLOCK
         elif line["name"] == "points":
-            short = {name: times for name, times in line["hits"].items() if times < HITS_NEEDED}
+            said += ["a point was hit too seldom"] * (line["least_hits"] < line["target"])
             said += [f"{name} was armed and never met" for name in line["never_met"]]
     return said
 
@@ -119,9 +130,12 @@ def main() -> None:
     parser.add_argument("--operations", type=int, default=OPERATIONS)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--cells", type=int, default=CELLS)
+    parser.add_argument("--scenario", action="append", metavar="NAME", help="only these, one operation each")
+    parser.add_argument("--without-plain", action="store_true")
     asked = parser.parse_args()
+    made = only(asked.scenario, asked.seed) if asked.scenario else operations(asked.seed, asked.operations)
     found: list[dict[str, Any]] = []
-    for line in fault_run(asked.seed, asked.operations, asked.cells):
+    for line in fault_run(made, asked.seed, asked.cells, beside=not asked.without_plain):
         found.append(line)
         print(json.dumps(line), flush=True)
     said = problems(found)

@@ -8,10 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tenure.cli.asking.own_worktree import refusal_of
 from tenure.core.attempt import Verdict
+from tenure.core.delivery import Delivery
+from tenure.hub.effects.capability import Capabilities
 from tenure.hub.effects.registry import Registry
+from tenure.runtime.clock import RealClock
 from tenure.wire import legs as ws
 from tests.cli.lab import Called, HubInThread, PlayedNode, hub_in_thread, repository
 from tests.eventually import eventually
@@ -249,6 +253,39 @@ def test_a_capability_that_was_changed_is_refused(agent: Agent, forge: FakeProvi
     message = refused(agent.effect("comment", "1", "--body", "x", "--json"), 77, "unauthenticated")
     assert "Stop" in message
     assert forge.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("secret", "claimed_at_ms", "says"), [(None, 0, "expired"), (b"another hub", None, "no capability")]
+)
+def test_a_capability_that_has_expired_or_is_another_hubs_is_refused(
+    agent: Agent, forge: FakeProvider, secret: bytes | None, claimed_at_ms: int | None, says: str
+) -> None:
+    agent.start(*PULLS)
+    hub = agent.hub.hub
+    assert hub is not None
+    delivery = agent.hub.do(hub.ledger.find(Delivery, agent.grant.delivery_id))
+    assert delivery is not None
+    maker = hub.capabilities if secret is None else Capabilities(secret, RealClock())
+    if claimed_at_ms is not None:
+        delivery = replace(delivery, claimed_at_ms=claimed_at_ms)
+    agent.carry(maker.grant(delivery, "0" * 64, None))
+    done = agent.effect("comment", "1", "--body", "x", "--target", "forge:shop", "--json")
+    assert says in refused(done, 77, "unauthenticated")
+    assert forge.calls == 0
+
+
+def test_a_capability_reaches_no_other_tasks_effects_and_nothing_that_is_peoples(agent: Agent) -> None:
+    agent.start(*PULLS)
+    made = agent.effect("comment", "1", "--body", "Mine", "--json").json
+    agent.end()
+    agent.start(*PULLS)
+    refused(agent.effect("show", made["effect_id"], "--json"), 66, "not_found")
+    assert agent.effect("list", "--json").json == {"effects": []}
+    agent.patch.setenv("TENURE_TOKEN", agent.grant.capability or "")
+    assert agent.hub.call("list").code == 77
+    assert agent.hub.call("approve", made["effect_id"], "--because", "x").code == 77
+    agent.patch.delenv("TENURE_TOKEN")
 
 
 def test_the_capability_of_an_attempt_that_ended_tells_its_agent_to_stop(

@@ -28,7 +28,7 @@ def test_no_sentence_is_left_for_a_kind_that_is_gone() -> None:
 
 
 def test_an_event_of_a_later_version_is_shown_by_its_name() -> None:
-    assert event_text("effect_begun", {}) == "effect begun"
+    assert event_text("moon_reached", {}) == "moon reached"
     assert event_text("task_ended", {}).startswith("task ended")
 
 
@@ -36,3 +36,15 @@ def test_sentences_read_like_this() -> None:
     outcome = {"verdict": "failed", "failure_class": "validation", "summary": "check `lint` failed"}
     body = msgspec.json.decode(msgspec.json.encode({"number": 2, "outcome": outcome}))
     assert event_text("report_recorded", body) == "attempt 2 ended failed (validation): check `lint` failed"
+    begun = {
+        "effect_id": "e_1",
+        "kind": "comment",
+        "subject": "7:ab",
+        "target": "github:o/r",
+        "approval": True,
+    }
+    assert event_text("effect_begun", begun) == (
+        "e_1 begun: comment 7:ab at github:o/r, which needs your approval"
+    )
+    settled = {"effect_id": "e_1", "state": "absent", "reason": "rejected: no", "by": "ann"}
+    assert event_text("effect_settled", settled) == "e_1 absent by ann: rejected: no"

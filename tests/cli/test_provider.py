@@ -18,7 +18,10 @@ import httpx
 import pytest
 from cryptography.fernet import Fernet
 
+from tenure.cli.command.up import child_specs
+from tenure.cli.invocation import Given, Invocation
 from tenure.cli.process.data_files import HUB_PART, local_hub_url, local_token
+from tenure.cli.process.provider_wiring import provider_parts
 from tenure.runtime.credential_store import KEY_FILE, KEY_VARIABLE, STORE_FILE
 from tests.cli.lab import Called, PlayedNode, called
 from tests.eventually import eventually
@@ -149,6 +152,23 @@ def test_a_table_may_name_the_secret_of_another_and_one_that_is_not_there_is_tol
     add(home, "github", "--kind", "github")
     rows = {one["name"]: one for one in provider(home, "list", "--json").json["providers"]}
     assert (rows["origin"]["problem"], rows["origin"]["credential"]) == (None, True)
+
+
+def test_settings_shows_the_tables_of_providers_with_hosts_only(home: Path) -> None:
+    settings = '[providers.hook]\nkind = "webhook"\nurl = "https://hooks.example/T0/very-secret-path"\n'
+    (home / "tenure.toml").write_text(settings)
+    shown = called("--home", str(home), "settings", "--json")
+    assert shown.json["settings"]["providers.hook.url"]["value"] == "https://hooks.example/…"
+    assert "very-secret-path" not in shown.out
+
+
+def test_neither_the_node_nor_a_child_of_the_hub_gets_the_key(home: Path) -> None:
+    env = {KEY_VARIABLE: Fernet.generate_key().decode(), "PATH": "/bin"}
+    cli = Invocation(Given(home=home), env)
+    hub, node = child_specs(cli, cli.open_folder())
+    assert hub.environment is None, "the hub needs it"
+    assert node.environment == {"PATH": "/bin"}
+    assert KEY_VARIABLE not in provider_parts(home, env).git.environment
 
 
 # -- doctor

@@ -98,7 +98,7 @@ def test_the_default_key_is_kind_task_and_subject(lab: Lab) -> None:
     _, delivery = lab.performing()
     effect = lab.effect(lab.begin(delivery, pull_request(head_sha=SHA)).effect_id)
     assert effect.idempotency_key == f"pull_request:{delivery.task_id}:{SHA}"
-    assert default_key(TASK, Push(ref="x", old=OTHER_SHA, new=SHA)) == f"push:{TASK}:{SHA}"
+    assert default_key(TASK, Push(ref="x", old=OTHER_SHA, new=SHA)) == f"push:{TASK}:x@{OTHER_SHA[:12]}..{SHA}"
     assert recorded_key(None, None, TASK, pull_request()) == default_key(TASK, pull_request())
     assert recorded_key("mine", None, TASK, pull_request()) == "mine"
 

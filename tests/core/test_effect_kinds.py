@@ -151,7 +151,7 @@ def test_how_a_provider_knows_it() -> None:
     assert made(EffectKind.COMMENT).identity is None, "only by the marker that the call carries"
     assert made(EffectKind.HTTP).identity is None
     assert PullRequest(head="tenure/x", base="main", title="x").subject == "tenure/x"
-    assert Push(ref="x", old=NO_SHA, new=SHA).subject == SHA
+    assert Push(ref="x", old=NO_SHA, new=SHA).subject == f"x@{NO_SHA[:12]}..{SHA}"
     assert Commit(sha=SHA, tree=TREE, parent=SHA).subject == SHA
     assert Comment(number=7, body="x").subject != Comment(number=7, body="y").subject
     assert Http(body="x").subject != Http(body="y").subject

@@ -23,10 +23,18 @@ class ForgeProcess:
         self.url = f"http://127.0.0.1:{port}"
 
     @classmethod
-    def start(cls, *, plan: Path | None = None, journal: Path | None = None, lenient: bool = False) -> Self:
+    def start(
+        cls,
+        *,
+        plan: Path | None = None,
+        journal: Path | None = None,
+        git: Path | None = None,
+        lenient: bool = False,
+    ) -> Self:
         words = [sys.executable, "-m", "tenure.testing.forge"]
         words += ["--plan", str(plan)] if plan else []
         words += ["--journal", str(journal)] if journal else []
+        words += ["--git", str(git)] if git else []
         words += ["--lenient"] if lenient else []
         process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
@@ -35,6 +43,10 @@ class ForgeProcess:
     def fault(self, operation: str, fault: str, **more: Any) -> None:
         """The next request of the operation goes wrong (`plan.Fault`)."""
         self._control("POST", "faults", [{"operation": operation, "fault": fault, **more}])
+
+    def clear(self) -> None:
+        """Nothing goes wrong from here on, and what was held goes on."""
+        self._control("DELETE", "faults")
 
     def change(self, repository: str, number: int, **more: Any) -> None:
         self._control("POST", "pull", {"repository": repository, "number": number, **more})

@@ -1,12 +1,14 @@
 """The forge of the tests itself: it counts what it does, and a plan means the same twice."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tenure.testing.forge.plan import Fault, Plan, seeded
+from tests.eventually import eventually
 from tests.forge.process import running_forge
 
 OPERATIONS = [("pull_request", f"feature-{number}") for number in range(500)]
@@ -64,3 +66,32 @@ def test_a_lenient_forge_takes_what_was_there_so_that_a_double_counts() -> None:
     with running_forge(lenient=True) as forge:
         assert [propose(forge.url, "same").status_code for _ in range(2)] == [201, 201]
         assert list(forge.counts().values()) == [2]
+
+
+def test_a_forge_over_git_has_the_branches_that_were_pushed_and_no_others(tmp_path: Path) -> None:
+    heads = tmp_path / "harbor" / "beacon.git" / "refs" / "heads"
+    heads.mkdir(parents=True)
+    (heads / "main").write_text("a" * 40 + "\n")
+    (heads / "light").write_text("b" * 40 + "\n")
+    with running_forge(git=tmp_path) as forge:
+        refused = propose(forge.url, "dark")
+        assert refused.status_code == 422
+        assert refused.json()["errors"] == [{"resource": "PullRequest", "field": "head", "code": "invalid"}]
+        assert propose(forge.url, "../../../main").status_code == 422
+        made = propose(forge.url, "light").json()
+        assert (made["head"]["sha"], made["base"]["sha"]) == ("b" * 40, "a" * 40)
+        (heads / "light").write_text("c" * 40 + "\n")
+        pulls = httpx.get(f"{forge.url}/repos/harbor/beacon/pulls", timeout=10, trust_env=False).json()
+        assert [one["head"]["sha"] for one in pulls] == ["c" * 40]
+
+
+def test_what_is_held_is_done_and_answered_once_the_faults_are_cleared() -> None:
+    with running_forge() as forge, ThreadPoolExecutor(1) as executor:
+        forge.fault("pull_request", "held")
+        asked = executor.submit(propose, forge.url, "held")
+        assert eventually(forge.injected)
+        assert not asked.done()
+        assert forge.journal() == []
+        forge.clear()
+        assert asked.result(timeout=10).status_code == 201
+        assert len(forge.journal()) == 1

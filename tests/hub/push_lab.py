@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from tenure.core.effect import Effect
 from tenure.core.ids import TaskId
 from tenure.core.scope import EffectKind, Scope
@@ -102,6 +104,7 @@ class Agent:
         self.grant: ws.Grant
         self.task_id = TaskId(task_id)
         self.at = at
+        self.target = TARGET
         self.branch = f"tenure/{task_id}"
         self.file = at.parent / f"{at.name}.capability"
         self.file.write_text(capability)
@@ -120,7 +123,7 @@ class Agent:
 
     @property
     def env(self) -> dict[str, str]:
-        settings = (("credential.helper", ""), *push_settings(self.scene.url, TARGET))
+        settings = (("credential.helper", ""), *push_settings(self.scene.url, self.target))
         env = {**PLAIN, "TENURE_CAPABILITY_FILE": str(self.file), "GIT_CONFIG_COUNT": str(len(settings))}
         for number, (name, value) in enumerate(settings):
             env[f"GIT_CONFIG_KEY_{number}"] = name
@@ -169,6 +172,7 @@ class PushScene:
         self.remote = remote
         self.url = ""
         self.staging: Staging
+        self.gate: GitGate
         self.desks: list[Desk] = []
 
     async def agent(self, scope: Scope | None = SCOPE, **spec: Any) -> Agent:
@@ -217,7 +221,7 @@ async def serving(scene: PushScene, bounds: Bounds = BOUNDS) -> AsyncGenerator[L
     scene.staging = staging_at(scene.at)
     scene.lab.registry = Registry({"origin": provider_at(scene.at, scene.staging)})
     async with scene.lab.running():
-        gate = GitGate(scene.lab.hub, scene.staging, sys.executable, bounds)
+        scene.gate = gate = GitGate(scene.lab.hub, scene.staging, sys.executable, bounds)
         stop, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
         app = create_app(scene.lab.hub, git=gate)
         let_go = scene.lab.hub.let_go
@@ -231,3 +235,37 @@ async def serving(scene: PushScene, bounds: Bounds = BOUNDS) -> AsyncGenerator[L
         finally:
             stop.set()
             await asyncio.wait_for(running, 20)
+
+
+def scope(**more: Any) -> Scope:
+    given = {"kinds": SCOPE.kinds, "targets": SCOPE.targets, "branches": SCOPE.branches}
+    return Scope(**{**given, **more})
+
+
+async def refused(scene: PushScene, agent: Agent, *words: str) -> str:
+    """The push is refused, nothing moves, and no Effect was begun."""
+    before = git(scene.remote, "for-each-ref")
+    said = await agent.push(*words)
+    assert not said.ok, said.text
+    assert git(scene.remote, "for-each-ref") == before
+    assert await scene.states(agent) == []
+    return said.text
+
+
+async def asked_raw(scene: PushScene, agent: Agent, ref: str, new: str | None = None) -> str:
+    """What git's server says to a push that git's client would not make, of a commit that the remote has."""
+    command = (
+        f"{'0' * 40} {new or scene.remote_branch('main')} {ref}".encode() + b"\0report-status side-band-64k"
+    )
+    empty = b"PACK\0\0\0\2\0\0\0\0" + bytes.fromhex("029d08823bd8a8eab510ad6ac75c823cfd3ed31e")
+    async with httpx.AsyncClient(timeout=30) as http:
+        said = await http.post(
+            f"{scene.url}/git/{TARGET}.git/git-receive-pack",
+            content=b"%04x" % (len(command) + 4) + command + b"0000" + empty,
+            headers={
+                "Authorization": f"Bearer {agent.grant.capability}",
+                "Content-Type": "application/x-git-receive-pack-request",
+            },
+        )
+    assert said.status_code == 200
+    return said.text

@@ -17,7 +17,8 @@ async def main(at: Path) -> None:
     async with serving(scene):
         agent = await scene.agent()
         said = {"url": scene.url, "task_id": agent.grant.task_id, "capability": agent.grant.capability}
-        print(json.dumps(said), flush=True)
+        sys.stdout.write(json.dumps(said) + "\n")
+        sys.stdout.flush()
         await asyncio.wait_for(asyncio.Event().wait(), 120)
 
 

@@ -19,7 +19,7 @@ from tenure.core.canonical import text_digest
 from tenure.core.delivery import Delivery, Progress
 from tenure.core.effect_commands import CallEnd
 from tenure.core.effect_kind import Merge, Params
-from tenure.core.ids import Address, ClaimId, DeliveryId, TaskId
+from tenure.core.ids import Address, ClaimId, DeliveryId, EffectId, TaskId
 from tenure.core.recipient import RecipientSpec
 from tenure.core.task import Task, TaskSpec, TaskState, queue_key
 from tenure.core.world import World, get
@@ -123,7 +123,7 @@ async def effect_commands(desk: Desk, step: str, size: int) -> list[cm.Command]:
     await desk.ledger.execute_many([cm.Acknowledge(desk.proof(one), "receipt") for one in held])
     params: list[Params] = [pull_request(f"tenure/{one.delivery_id}") for one in held]
     if step in ("begin for approval", "approve"):
-        params = [Merge(number=place + 1, head_sha=SHA) for place, _ in enumerate(held)]
+        params = [Merge(number=100 * size + place, head_sha=SHA) for place, _ in enumerate(held)]
     begins = [desk.beginning(*pair) for pair in zip(held, params, strict=True)]
     if step.startswith("begin") and step != "begin again":
         return list(begins)
@@ -131,6 +131,18 @@ async def effect_commands(desk: Desk, step: str, size: int) -> list[cm.Command]:
     effects = [one.effect_id for one in begins]
     if step == "approve":
         return [ec.Approve(d.task_id, e, True, 1, "ann", "x") for d, e in zip(held, effects, strict=True)]
+    if step in ("begin again", "adopt"):
+        for end in (ec.IssueEffect, ec.SettleEffect):
+            more = (9_000,) if end is ec.IssueEffect else (CallEnd.CONFIRMED, "{}")
+            await desk.ledger.execute_many([end(one, "call", *more) for one in effects])
+        key = "other" if step == "adopt" else None
+        return [desk.beginning(*pair, key=key) for pair in zip(held, params, strict=True)]
+    return await call_commands(desk, step, held, effects)
+
+
+async def call_commands(
+    desk: Desk, step: str, held: list[Delivery], effects: list[EffectId]
+) -> list[cm.Command]:
     issues: list[cm.Command] = [ec.IssueEffect(one, "call", 9_000) for one in effects]
     if step == "issue":
         return issues
@@ -153,10 +165,7 @@ async def effect_commands(desk: Desk, step: str, size: int) -> list[cm.Command]:
         await desk.ledger.execute_many(reports)
         return settles
     await desk.ledger.execute_many(settles)
-    if step == "look up":
-        return [ec.LookUpEffect(one, desk.now(), result="{}") for one in effects]
-    key = "other" if step == "adopt" else None
-    return [desk.beginning(*pair, key=key) for pair in zip(held, params, strict=True)]
+    return [ec.LookUpEffect(one, desk.now(), result="{}") for one in effects]
 
 
 @pytest.mark.parametrize("step", EFFECT_STEPS)

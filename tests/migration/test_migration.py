@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import CheckConstraint, create_engine
 from sqlalchemy.dialects import postgresql, sqlite
@@ -16,10 +18,21 @@ from sqlalchemy.pool import StaticPool
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from tenure.errors import ConfigurationError, DataFolderTooNewError, StorageFailedError
+from tenure.ledger import audit
 from tenure.ledger.migrating import REVISIONS, bring_up_to_date
+from tenure.ledger.row import FACETS
 from tenure.ledger.schema import metadata
 from tenure.ledger.trigger import triggers
-from tests.ledger.desk import Desk, HandClock, connector, lived, sqlite_ledger
+from tests.ledger.desk import (
+    Desk,
+    HandClock,
+    acted,
+    connector,
+    lived,
+    lived_before_effects,
+    raw,
+    sqlite_ledger,
+)
 
 
 def migrated(path: Path) -> sqlite3.Connection:
@@ -214,7 +227,7 @@ async def test_a_record_of_the_first_version_keeps_everything_and_still_proves_i
     connection = migrated(tmp_path / "old.db")
     assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == (REVISIONS[-1],)
     untouched = sqlite3.connect(tmp_path / "now.db")
-    for name in (*TABLES_BEFORE, FACETS, "events", "commits", "effects"):
+    for name in (*TABLES_BEFORE, FACETS, "events", "commits", "effects", "webhooks"):
         query = f"SELECT * FROM {name} ORDER BY 1, 2, 3"
         assert connection.execute(query).fetchall() == untouched.execute(query).fetchall(), name
     assert described(connection) == described(untouched)

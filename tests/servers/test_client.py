@@ -16,7 +16,13 @@ from tenure.client.event_stream import SentEvent, sent_events
 from tenure.client.hub import HubClient
 from tenure.core.access import Role
 from tenure.core.attempt import Outcome, Verdict
+from tenure.core.recipient import RecipientSpec
+from tenure.core.scope import EffectKind, Scope
+from tenure.hub.effects.registry import Registry
 from tenure.wire import api
+from tenure.wire.effects import DecisionRequest, EffectRequest, ResolveRequest
+from tests.eventually import eventually_so
+from tests.hub.fake_provider import FakeProvider
 from tests.servers.face import Face, client_in, face
 
 TASK = api.TaskRequest(objective="do it", to="claude")
@@ -42,6 +48,7 @@ async def test_every_method_speaks_to_the_application_as_it_is() -> None:
         assert (await client.ready()).ok
         assert "/v1/tasks" in (await client.openapi())["paths"]
         await as_operator(one, client)
+        await about_effects(one, client)
         head = await client.audit_head()
         lines = b"".join([piece async for piece in client.audit_export()]).splitlines()
         assert len(lines) == head["seq"]
@@ -68,6 +75,37 @@ async def as_operator(one: Face, client: HubClient) -> None:
     issued = await client.issue_token("ci", "viewer")
     assert (await client.tokens())[-1].credential_id == issued.credential_id
     assert not (await client.revoke_token(issued.credential_id)).replayed
+
+
+async def about_effects(one: Face, client: HubClient) -> None:
+    provider = FakeProvider(finds=False)
+    provider.faults = ["never"]
+    one.lab.hub.broker.registry = Registry({"forge": provider})
+    comments = (EffectKind.COMMENT,)
+    scope = Scope(kinds=comments, targets=("forge:shop",), approval=comments)
+    desk = await one.lab.node("second", RecipientSpec("pusher", "command"))
+    task_id = await one.lab.submit(to="pusher@second", scope=scope)
+    holder = one.lab.hub.capability(f"Bearer {(await desk.take()).capability}")
+    asked = EffectRequest(
+        kind=EffectKind.COMMENT, target="forge:shop", params={"number": 1, "body": "x"}, wait_s=0
+    )
+    waits = await one.lab.effects.perform(holder, asked)
+    (item,) = await client.attention()
+    decision = DecisionRequest(because="fine", item_version=item.version)
+    assert not (await client.decide(waits.effect_id, decision, approve=True)).replayed
+    assert (await client.decide(waits.effect_id, decision, approve=True)).replayed
+    with pytest.raises(er.NotOfferedError):
+        await client.decide(waits.effect_id, decision, approve=False)
+    await eventually_so(lambda: asks(client))
+    (item,) = await client.attention()
+    word = ResolveRequest(confirmed=True, because="seen", item_version=item.version, result="7")
+    assert not (await client.resolve(waits.effect_id, word)).replayed
+    assert (await client.effect(waits.effect_id)).result == {"identity": "7"}
+    assert [effect.effect_id for effect in await client.effects(task_id)] == [waits.effect_id]
+
+
+async def asks(client: HubClient) -> bool:
+    return bool(await client.attention())
 
 
 def recorded(client: HubClient, used: set[str]) -> Any:

@@ -157,6 +157,7 @@ async def test_an_agent_learns_its_task_and_has_an_effect_done_once(
 
 async def test_a_client_of_the_older_protocol_with_its_handshake_is_served_too(attempt: Attempt) -> None:
     async with attempt.client("legacy") as client:
+        assert client.server_info is not None
         assert client.server_info.name == "tenure"
         assert "task_context first" in str(client.instructions)
         assert {one.name for one in (await client.list_tools()).tools} == TOOLS

@@ -190,7 +190,9 @@ def test_the_table_of_roles_has_every_endpoint_that_needs_one() -> None:
     for handler in ROUTES:
         for path in handler.paths:
             if (
-                not path.startswith(("/v1/node/", "/v1/agent/", "/v1/webhooks/", "/healthz", "/readyz", "/v1/openapi"))
+                not path.startswith(
+                    ("/v1/node/", "/v1/agent/", "/v1/webhooks/", "/healthz", "/readyz", "/v1/openapi")
+                )
                 and "number:int}/close" not in path
             ):
                 method = next(iter(handler.http_methods))

@@ -160,7 +160,7 @@ async def test_a_marker_of_another_provider_or_of_nothing_leads_nowhere() -> Non
         assert (reply.status_code, reply.json()["effects"]) == (200, [])
 
 
-async def test_a_repeat_is_answered_with_what_is_recorded_and_claims_nothing_again() -> None:
+async def test_the_same_delivery_again_is_answered_with_the_recorded_result() -> None:
     async with bench() as one:
         _, effect_id = await in_doubt(one)
         first, again = await one.github(about()), await one.github(about())

@@ -9,12 +9,13 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from tenure.core import commands as cm
 from tenure.core.attempt import Answer, Attempt, Verdict
 from tenure.core.delivery import Delivery, DeliveryState, Terms
 from tenure.core.effect import EffectState
+from tenure.core.effect_commands import CallEnd
 from tenure.core.effect_kind import Params
 from tenure.core.scope import EffectKind
 from tenure.core.task import Task
@@ -30,7 +31,13 @@ class EffectMachine(EffectRules, RuleBasedStateMachine):
         self.begin_effects()
         self.lab = Lab(TERMS)
         self.nodes = [self.lab.node(name, capacity=2) for name in ("alpha", "beta")]
+        self.what = WHAT[0]
         self.go_on()
+
+    @initialize(what=st.sampled_from(WHAT))
+    def choose(self, what: Params) -> None:
+        """What everybody wants done in this run: the rarer the things, the oftener they meet."""
+        self.what = what
 
     def held(self) -> list[Delivery]:
         every = self.lab.world.every(Delivery)
@@ -54,21 +61,22 @@ class EffectMachine(EffectRules, RuleBasedStateMachine):
             for delivery in lab.claim(node, 1):
                 lab.ack(delivery)
 
-    @rule(data=st.data(), what=st.sampled_from(WHAT), is_done=st.booleans(), is_lost=st.booleans())
-    def work(self, data: Any, what: Params, is_done: bool, is_lost: bool) -> None:
+    @rule(data=st.data(), is_done=st.sampled_from([True, True, False]), is_lost=st.booleans())
+    def work(self, data: Any, is_done: bool, is_lost: bool) -> None:
         """Somebody at work wants this done: what is there already is the answer, or it is called for."""
         held = self.held()
         if not held:
             self.go_on()
             return
         delivery = data.draw(st.sampled_from(held))
+        what = self.what
         finds = what.kind is not EffectKind.COMMENT
         key = data.draw(st.sampled_from([None, "said otherwise"])) if what is not WHAT[0] else None
         answer = self.lab.begin(delivery, what, finds=finds, settling_ms=SETTLING_S * 1000, key=key)
         if isinstance(answer, cm.Refusal) or answer.state != EffectState.INTENDED or answer.problem:
             return
         self.issue_effect_of(answer.effect_id)
-        if data.draw(st.booleans()):
+        if data.draw(st.sampled_from([True, True, True, False])):
             self._send(self.calls[-1], is_done, is_lost)
 
     @rule(data=st.data())
@@ -77,7 +85,10 @@ class EffectMachine(EffectRules, RuleBasedStateMachine):
         effect = self._pick(data, EffectState.ISSUED, EffectState.IN_DOUBT)
         if effect is None:
             return
-        for seconds in data.draw(st.lists(st.sampled_from([0, 1, CALL_S, CALL_S + SETTLING_S]), max_size=3)):
+        for call in self.calls:
+            if call.effect_id == effect.effect_id and call.lost:
+                self.lab.settle(call.effect_id, CallEnd.LOST, call.call_id)
+        for seconds in data.draw(st.lists(st.sampled_from([0, SETTLING_S, CALL_S + SETTLING_S]), max_size=3)):
             self.lab.pass_s(seconds)
             for delivery in self.held():
                 self.lab.renew(delivery)

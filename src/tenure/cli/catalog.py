@@ -55,7 +55,7 @@ CATALOG: dict[str, tuple[Row, ...]] = {
         ("audit", "audit", "Prove that the record is what it was."),
         ("doctor", "doctor", "Check this machine and say what to do."),
         ("settings", "settings", "Show the settings that hold, and where each comes from."),
-        ("demo", "demo", "See it survive crashes, on a copy of a repository."),
+        ("demo", "demo", "See it survive crashes, for real."),
         ("version", "version", "Show the version."),
     ),
 }

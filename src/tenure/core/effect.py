@@ -104,6 +104,15 @@ class Effect(Struct, frozen=True):
         return self.state in (EffectState.CONFIRMED, EffectState.ABSENT)
 
     @property
+    def is_done(self) -> bool:
+        """It is there, by the provider's word or a person's."""
+        return self.state is EffectState.CONFIRMED
+
+    @property
+    def is_to_be_called(self) -> bool:
+        return self.state is EffectState.INTENDED and not self.quarantined
+
+    @property
     def is_under_way(self) -> bool:
         return self.state is EffectState.ISSUED
 

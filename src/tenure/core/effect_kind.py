@@ -87,7 +87,8 @@ class Push(Params, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        return self.new
+        """From another old value it is another push; one that was confirmed is found by its identity all the same."""
+        return f"{self.ref}@{self.old[:12]}..{self.new}"
 
     @property
     def identity(self) -> str:

@@ -37,6 +37,7 @@ from tenure.node.delivery.leasing import pace_for
 from tenure.node.link import HubLegs
 from tenure.node.parts import NodeTools, Parts, Start
 from tenure.runtime.data_folder import DataFolder
+from tenure.runtime.isolation import refuse_weaker
 from tenure.runtime.settings_schema import Settings
 from tenure.wire.legs import CONTRACT_VERSION, EnrollReply, EnrollRequest
 
@@ -73,7 +74,7 @@ class NodeDaemon:
         """`settings.node.name` names the part of the data folder that is this node's store.
 
         Raises:
-            ConfigurationError: a recipient's harness is not known.
+            ConfigurationError: a recipient's harness is not known, or it cannot be kept apart here as it asks.
         """
         self.incarnation = IncarnationId(tools.ids.new_id("i"))
         self._settings = settings
@@ -84,6 +85,7 @@ class NodeDaemon:
         self._stopping = asyncio.Event()
         for recipient in settings.recipients:
             tools.harness_for(recipient)  # told now, and not at the first grant
+        refuse_weaker(settings.recipients)
 
     def stop(self) -> None:
         """Asks `run` to return. Runs that are under way go on by themselves."""

@@ -33,6 +33,7 @@ from tenure.node.delivery.retention import RUNS, Retention, RetentionTools
 from tenure.node.execution.context import ContextFetcher
 from tenure.node.execution.execution import Executions, ExecutionTools
 from tenure.node.execution.following import Follower, FollowerTools
+from tenure.node.execution.isolating import Isolating
 from tenure.node.execution.preparing import Preparer, PreparerTools
 from tenure.node.link import HubLegs
 from tenure.node.run.folder import RunnerState
@@ -51,7 +52,8 @@ class NodeTools(Struct, frozen=True, kw_only=True):
 
     `executor` runs what blocks, several at once; `mirror_executor` the store's own work, in one thread. `connect` opens
     SQLite. `make_workspace` opens the worktrees of the node's store, once that is locked. `environment` is the process's
-    own. `make_client` makes the network for context references."""
+    own. `hub_url` is where agents find the hub; without it they get no capability.
+    `make_client` makes the network for context references."""
 
     clock: Clock
     ids: IdSource
@@ -64,6 +66,7 @@ class NodeTools(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
     make_client: Callable[[], httpx.AsyncClient] | None = None
     harness_for: Callable[[RecipientSettings], Harness] = harness_for
+    hub_url: str = ""
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -103,7 +106,7 @@ class Parts:
             self.own_pace,
         )
         workspace = tools.make_workspace(store)
-        self.executions = self._executions(settings, workspace, tools, start)
+        self.executions = self._executions(settings, store, workspace, tools, start)
         self.claiming = Claiming(
             ClaimingTools(
                 legs=legs,
@@ -137,13 +140,15 @@ class Parts:
         )
 
     def _executions(
-        self, settings: Settings, workspace: Workspace, tools: NodeTools, start: Start
+        self, settings: Settings, store: Path, workspace: Workspace, tools: NodeTools, start: Start
     ) -> Executions:
         preparer = Preparer(
             PreparerTools(
                 settings=settings,
                 environment=tools.environment,
                 workspace=workspace,
+                isolating=Isolating(store, workspace, tools.environment, tools.executor),
+                hub_url=tools.hub_url,
                 context=ContextFetcher(tools.executor, tools.make_client),
                 harness_for=tools.harness_for,
                 platform=tools.platform,

@@ -72,7 +72,7 @@ class Provider(Protocol):
         """Do it, once.
 
         Raises:
-            UnavailableError: nothing was done (no connection; 429 and 503 with their `retry_after_s`).
+            UnavailableError: nothing was done (no connection; 429, and a 403 that names a limit, with their `retry_after_s`).
             ProviderRefusedError: the provider said no; nothing was done.
             DuplicateEffectError: the provider says that it is there already; `find` says which.
             OutcomeUnknownError: it may have been done.

@@ -72,7 +72,7 @@ def checked_address(settings: ProviderSettings, url: str) -> str:
     if parts.username is not None or parts.fragment:
         raise ConfigurationError(
             f"the address of the {settings.kind} provider at {host} has a user name, a password or a `#` in it; "
-            "credentials belong into `credential_file` or `credential_env`",
+            "credentials are stored by `tenure provider add`",
             host=host,
         )
     if parts.scheme == "http" and settings.secrets and not is_loopback(host):

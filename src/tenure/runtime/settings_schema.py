@@ -79,7 +79,9 @@ Place = Annotated[
     str,
     expects("an absolute path, or one that begins with ~/", r"\A(/|~/)[^\x00]*\Z"),
 ]
-Account = Annotated[str, expects("a user name: letters, digits and . _ @ + -", r"\A[A-Za-z0-9._@+-]{1,100}\Z")]
+Account = Annotated[
+    str, expects("a user name: letters, digits and . _ @ + -", r"\A[A-Za-z0-9._@+-]{1,100}\Z")
+]
 
 
 class HubSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -284,9 +286,9 @@ class RecipientSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         Account | None,
         says("The user to run as, for the isolation `user`. Not root, and best nobody else's either."),
     ] = None
-    sandbox: Annotated[
-        SandboxSettings, says("What the isolation `sandbox` shows beyond its worktree.")
-    ] = SandboxSettings()
+    sandbox: Annotated[SandboxSettings, says("What the isolation `sandbox` shows beyond its worktree.")] = (
+        SandboxSettings()
+    )
 
 
 class DefaultSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -351,11 +353,14 @@ class ProviderTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Account | None, says("Of `git`: the user name beside the credential. When absent: `x-access-token`.")
     ] = None
     api_version: Annotated[
-        Version | None, says("Of `github`: the version of the API, for a server that is older than the client.")
+        Version | None,
+        says("Of `github`: the version of the API, for a server that is older than the client."),
     ] = None
     ca_file: Annotated[
         Text | None,
-        says("Certificates (PEM) to trust instead of the usual ones. A relative path counts from the file's folder."),
+        says(
+            "Certificates (PEM) to trust instead of the usual ones. A relative path counts from the file's folder."
+        ),
     ] = None
     proxy: Annotated[
         Url | None, says("An HTTP proxy to go through. The proxies of the environment are not used.")

@@ -24,8 +24,8 @@ class EffectRequest(Asked, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class EffectBody(Answered, frozen=True, kw_only=True):
-    """An Effect as it stands. `result` is the provider's word as JSON, None without one. `problem`: the code of why it has not happened (yet),
-    `advice` says what to do now. `replayed`: it was asked for before; `adopted`: it was there under another key."""
+    """An Effect as it stands. `result` is the provider's word as JSON, None without one. `problem`: the code of why it has
+    not happened (yet), `advice` says what to do now. `replayed`: it was asked for before; `adopted`: it was there under another key."""
 
     effect_id: str
     task_id: str

@@ -11,18 +11,20 @@ REMOTE = "tenure"
 USER = "tenure"
 """The name that git sends beside the capability; any will do."""
 PREFIX = "/git/"
+OWN = "task"
+"""Instead of a target: the one that the capability's own Task may push to."""
 
 _HELPER = (
     '!f() { test "$1" = get || exit 0; echo username=' + USER + '; printf "password=%s\\n" "$(cat "$TENURE_CAPABILITY_FILE")"; }; f'
 )  # fmt: skip
 
 
-def push_address(hub_url: str, target: str) -> str:
-    """Where a target (`PROVIDER:WHAT`) is pushed to and fetched from."""
+def push_address(hub_url: str, target: str = OWN) -> str:
+    """Where a target (`PROVIDER:WHAT`) is pushed to and fetched from; without one, the Task's own."""
     return f"{hub_url.rstrip('/')}{PREFIX}{quote(target, safe='/:@+~')}.git"
 
 
-def push_settings(hub_url: str, target: str) -> tuple[tuple[str, str], ...]:
+def push_settings(hub_url: str, target: str = OWN) -> tuple[tuple[str, str], ...]:
     """Git settings under which `git push tenure HEAD:refs/heads/…` reaches the hub, as names and values in their order.
 
     They have to stand after any that empties `credential.helper`. The capability is read from the file that

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 PUSH_S = 300.0
-_CODE = re.compile(r"refused \((\w+)\)|^remote: (\w+): ", re.MULTILINE)
+_CODE = re.compile(r"^remote: (?:tenure: )?(?:refused \()?(\w+)\)?: ", re.MULTILINE)
 """How the endpoint names why it refused: of a branch, and of the whole conversation."""
 
 
@@ -126,7 +126,9 @@ async def push_head(cli: Invocation, remote: str, branch: str, again: str | None
         env=env,
         timeout_s=PUSH_S,
     )
-    said = "\n".join(part for part in (done.output.decode("utf-8", "replace").strip(), done.error) if part)
+    # Git fills what the other side says up with spaces, to overwrite what stood on the line.
+    lines = f"{done.output.decode('utf-8', 'replace')}\n{done.error}".splitlines()
+    said = "\n".join(line.rstrip() for line in lines if line.strip())
     if not done.ok:
         error = refusal_of(branch, said)
         raise error
@@ -144,8 +146,8 @@ def _has_login(cli: Invocation) -> bool:
 
 def refusal_of(branch: str, said: str) -> TenureError:
     """What git said, as the error that the endpoint named, or as what git itself could not do."""
-    named = _CODE.search(said)
-    kind = all_errors().get(next(filter(None, named.groups()), "")) if named else None
+    kinds = (all_errors().get(one[1]) for one in _CODE.finditer(said))
+    kind = next((one for one in kinds if one is not None), None)
     low = said.lower()
     if kind is not None:
         return kind(f"the push to {branch} was refused: {said}", branch=branch)

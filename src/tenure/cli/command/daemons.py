@@ -51,6 +51,7 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
     from tenure.cli.process.process_mark import write_mark
     from tenure.cli.process.provider_wiring import provider_look
     from tenure.cli.process.readiness import say_ready
+    from tenure.cli.process.push_wiring import push_gate
     from tenure.servers.rest.app import create_app
     from tenure.servers.rest.connection import Bounds
     from tenure.servers.rest.serve import Bind, serve
@@ -78,7 +79,8 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
                 if ready_fd is None:
                     tell_hub_ready(cli, url)
 
-            app = create_app(hub, max_body_bytes=settings.max_body_bytes)
+            gate = push_gate(hub, look, folder.part(HUB_PART), cli.env)
+            app = create_app(hub, max_body_bytes=settings.max_body_bytes, git=gate)
             await serve(app, bind, stop, on_ready=on_ready, on_stopping=hub.let_go)
         forget_local_hub(folder)
     return 0

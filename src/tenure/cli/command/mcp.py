@@ -76,8 +76,8 @@ def mcp_servers() -> Any:
         if error.name is None or error.name.partition(".")[0] != "mcp":
             raise
         raise ConfigurationError(
-            "this needs the library `mcp`, which the base install leaves out: install `tenure[mcp]` (from a clone: "
-            "`.venv/bin/python -m pip install -e '.[mcp]'`)"
+            "this needs the library `mcp`, which the base install leaves out: install `tenure[mcp]` (in a clone `make setup` "
+            "brings it)"
         ) from error
     return server
 

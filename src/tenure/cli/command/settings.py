@@ -12,6 +12,7 @@ app = family()
 
 DEFAULT = "default"
 HOST_NAME = "host name"
+ADDRESSES = ("url", "find_url", "proxy")
 
 
 class Row(NamedTuple):
@@ -46,7 +47,8 @@ def settings(cli: Invocation) -> None:
 
 
 def setting_rows(cli: Invocation) -> Iterator[Row]:
-    """Every setting with its value and its source. Values of `env` may be secrets, so only their names are shown."""
+    """Every setting with its value and its source. Values of `env` and addresses of providers may be secrets, so only
+    names and hosts are shown."""
     import msgspec
 
     holding = cast("dict[str, Any]", msgspec.to_builtins(cli.settings))
@@ -62,11 +64,25 @@ def setting_rows(cli: Invocation) -> Iterator[Row]:
         for key, value in recipient.items():
             open_value = dict.fromkeys(value, "…") if key == "env" else value
             yield Row(f"recipients[{index}].{key}", open_value, file if key in given else DEFAULT)
+    for name, table in holding["providers"].items():
+        given = said["providers"][name]
+        for key, value in table.items():
+            source = file if key in given else DEFAULT
+            yield Row(f"providers.{name}.{key}", host_only(value) if key in ADDRESSES else value, source)
     if not holding["recipients"]:
         from tenure.cli.process.default_recipient import default_recipients
 
         for recipient in default_recipients():
             yield Row("recipients", f"{recipient.name} (any program a task brings)", DEFAULT)
+
+
+def host_only(address: str | None) -> str | None:
+    """An address without what may be secret in it."""
+    if address is None or "://" not in address:
+        return address
+    from tenure.providers.settings import host_of
+
+    return f"{address.partition('://')[0]}://{host_of(address)}/…"
 
 
 def said_in_file(cli: Invocation) -> dict[str, Any]:

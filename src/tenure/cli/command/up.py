@@ -106,11 +106,16 @@ def child_specs(cli: Invocation, folder: DataFolder) -> tuple[ChildSpec, ...]:
     """Hub and node as child processes: this very program, in the data folder, with the same settings."""
     from tenure.cli.process.data_files import HUB_PART, node_part
     from tenure.cli.process.supervisor import ChildSpec
+    from tenure.runtime.credential_store import KEY_VARIABLE
+
+    # What opens the hub's credentials is none of the node's business, and less of its agents'.
+    keyless = {name: value for name, value in cli.env.items() if name != KEY_VARIABLE}
 
     def spec(name: str, part: str, *more: str) -> ChildSpec:
         home = folder.part(part)
         argv = (*program(), name, *cli.arguments_for_child(), *more)
-        return ChildSpec(name=name, argv=argv, log=home / f"{name}.log", folder=home)
+        environment = None if name == "hub" else keyless
+        return ChildSpec(name=name, argv=argv, log=home / f"{name}.log", folder=home, environment=environment)
 
     return (spec("hub", HUB_PART), spec("node", node_part(cli.settings.node.name), "--local"))
 

@@ -37,15 +37,15 @@ class Forge:
         self._client = client
 
     async def break_off(self, operation: str) -> None:
-        """The next request of this operation is carried out, its answer is lost, and from then on nothing gets through."""
+        """The next request of this operation is carried out, and its answer is lost; whatever is asked after it waits."""
         faults = [
             {"operation": operation, "fault": "lose_answer"},
-            {"operation": "*", "fault": "lose_request", "times": AS_LONG_AS_IT_TAKES},
+            {"operation": "*", "fault": "held", "times": AS_LONG_AS_IT_TAKES},
         ]
         await self._control("POST", "faults", faults)
 
     async def mend(self) -> None:
-        """Everything gets through again."""
+        """What waits is answered, and so is everything after it."""
         await self._control("DELETE", "faults")
 
     async def done(self, operation: str) -> int:

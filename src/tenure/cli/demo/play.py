@@ -1,9 +1,10 @@
-"""`tenure demo main`: tells the story from beginning to end, and ends with 1 if any of it is not so."""
+"""`tenure demo` and `tenure demo race`: tell a story from beginning to end, and end with 1 if any of it is not so."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
@@ -15,8 +16,15 @@ if TYPE_CHECKING:
 
 NOT_SO = 1
 
+Scene = TypeVar("Scene")
+KeepOption = Annotated[bool, typer.Option("--keep", help="Keep the folder, to look into it.")]
+
+HELP = """See it survive crashes, for real.
+
+Without a name the main job is shown, `main`. Each story starts real processes in a temporary folder, checks at every step
+that what is told is so, ends with 1 if anything is not, and leaves nothing behind."""
+
 app = family()
-demo_app = commands_below(app, "demo", "See it survive crashes, on a copy of a repository.")
 
 
 class Tally(NamedTuple):
@@ -28,7 +36,6 @@ class Tally(NamedTuple):
     rows: int
 
 
-@command(demo_app, "main")
 async def main(
     cli: Invocation,
     repo: Annotated[
@@ -37,7 +44,7 @@ async def main(
             "--repo", metavar="PATH", help="The repository to work on a copy of, else the one you are in."
         ),
     ] = Path(),
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the folder, to look into it.")] = False,
+    keep: KeepOption = False,
 ) -> int:
     """Show the main job through crashes, in under two minutes.
 
@@ -45,31 +52,74 @@ async def main(
     checks at every step that what is told is so. Leaves nothing behind. The last line is a summary.
     """
     from tenure.cli.asking.task_request import absolute
-    from tenure.cli.demo.acts import PARTS
+    from tenure.cli.demo.acts import ACTS
     from tenure.cli.demo.stage import staged
+
+    async def played(story: Story) -> Tally:
+        async with staged(cli.out, story, absolute(str(repo)), keep=keep) as stage:
+            await play(story, stage, ACTS)
+            return await told_to_the_end(story, stage)
+
+    return await performed(cli, "main", [part for part, _, _ in ACTS], played)
+
+
+async def race(
+    cli: Invocation,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the picture (SVG).")
+    ] = Path("tenure-race.svg"),
+    keep: KeepOption = False,
+) -> int:
+    """Show two workers race for one attempt, and a pull request whose answer is lost.
+
+    A lease expires, a stale heartbeat comes, a provider is asked what became of a call, a person answers, a replacement takes
+    over, and there is one pull request. With a hub, two nodes, a git remote and a forge, in under a minute. Needs the extra
+    `forges`. Writes a picture of it. The last line is a summary.
+    """
+    from tenure.cli.asking.task_request import absolute
+    from tenure.cli.demo.race_acts import ACTS
+    from tenure.cli.demo.race_stage import race_staged
+
+    picture = absolute(str(output))
+
+    async def played(story: Story) -> Tally:
+        async with race_staged(cli.out, story, keep=keep) as race:
+            race.picture = picture
+            await play(story, race, ACTS)
+            return await told_to_the_end(story, race.stage)
+
+    return await performed(cli, "race", [part for part, _, _ in ACTS], played)
+
+
+demo_app = commands_below(app, "demo", HELP, main)
+command(demo_app, "main")(main)
+command(demo_app, "race")(race)
+
+
+async def performed(
+    cli: Invocation, name: str, parts: list[str], played: Callable[[Story], Awaitable[Tally]]
+) -> int:
+    """A story's exit code: 0 if it was told to its end, and all of it is so."""
     from tenure.cli.demo.story import NotSoError, Story
     from tenure.runtime.clock import RealClock
 
     story = Story(cli.out, RealClock())
     tally, problem = None, None
     try:
-        story.begin("", "Bringing up a hub and a node")
-        async with staged(cli.out, story, absolute(str(repo)), keep=keep) as stage:
-            await play(story, stage)
-            tally = await told_to_the_end(story, stage)
-            story.begin("", "Taking everything away")
+        story.begin("", "Setting the stage")
+        tally = await played(story)
     except NotSoError as error:
         problem = error.message
-    absent = [part for part in PARTS if part not in story.told]
-    tell_summary(cli, story, tally, problem, absent)
+    absent = [part for part in parts if part not in story.told]
+    tell_summary(cli, story, tally, problem, absent, name)
     return 0 if problem is None and not absent and tally else NOT_SO
 
 
-async def play(story: Story, stage: Stage) -> None:
+async def play(
+    story: Story, stage: Scene, acts: Iterable[tuple[str, str, Callable[[Story, Scene], Awaitable[None]]]]
+) -> None:
     """Every part, in the order in which they can happen."""
-    from tenure.cli.demo.acts import ACTS
-
-    for part, title, act in ACTS:
+    for part, title, act in acts:
         story.begin(part, title)
         await act(story, stage)
         story.end()
@@ -94,6 +144,7 @@ async def told_to_the_end(story: Story, stage: Stage) -> Tally:
     story.expect(
         report.agrees, f"the record agrees with itself: {report.head.events} events, {report.rows} rows"
     )
+    story.begin("", "Taking everything away")
     return Tally(len(stage.tasks), attempts, report.head.events, report.rows)
 
 
@@ -122,7 +173,12 @@ async def timeline(stage: Stage, task_id: str) -> None:
 
 
 def tell_summary(
-    cli: Invocation, story: Story, tally: Tally | None, problem: str | None, absent: list[str]
+    cli: Invocation,
+    story: Story,
+    tally: Tally | None,
+    problem: str | None,
+    absent: list[str],
+    name: str = "main",
 ) -> None:
     """The last line: everything in one."""
     from tenure.cli.text.counting import counted
@@ -131,23 +187,25 @@ def tell_summary(
     went_well = problem is None and not absent and tally is not None
     cli.out.data(
         {
+            "story": name,
             "ok": went_well,
             "parts": sorted(set(story.told)),
             "absent": absent,
             "problem": problem,
             "seconds": round(story.seconds, 1),
             "tally": tally._asdict() if tally else None,
+            **story.facts,
         }
     )
     lacking = f", absent: {' '.join(absent)}" if absent else ", none absent"
     if problem is not None:
         where = f" in part ({story.part})" if story.part else ""
-        line = f"demo main: NOT SO{where}: {problem} (parts shown: {parts or 'none'}{lacking}, {story.seconds:.0f} s)"
+        line = f"demo {name}: NOT SO{where}: {problem} (parts shown: {parts or 'none'}{lacking}, {story.seconds:.0f} s)"
     else:
         counted = (
             f"{counted(tally.tasks, 'task')}, {counted(tally.attempts, 'attempt')}, {counted(tally.events, 'event')} verified"
             if tally
             else "no tally"
         )
-        line = f"demo main: ok: parts {' '.join(parts)} shown{lacking}; {counted}; nothing left running; {story.seconds:.0f} s"
+        line = f"demo {name}: ok: parts {' '.join(parts)} shown{lacking}; {counted}; nothing left running; {story.seconds:.0f} s"
     cli.out.say(" ".join(line.split()))

@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from tenure.cli.demo.acts import both_processes, ended, held, in_words
 from tenure.cli.demo.race_stage import (
     BRANCH,
@@ -17,7 +15,6 @@ from tenure.cli.demo.race_stage import (
     RECIPIENT,
     REPOSITORY,
     RaceStage,
-    Stopped,
 )
 from tenure.cli.demo.story import Story
 from tenure.cli.text.counting import counted
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
     from tenure.wire.api import AttemptBody, DeliveryBody, RecipientBody
     from tenure.wire.effects import EffectBody
 
-Act = Callable[[Story, RaceStage, Stopped], Awaitable[None]]
+Act = Callable[[Story, RaceStage], Awaitable[None]]
 
 PULL_REQUEST, PUSH = "pull_request", "push"
 STALE = "stale_fence"
@@ -34,11 +31,13 @@ SECRET_BYTES = 1 << 26
 """Files beyond it are not searched for the credential; nothing here is near it."""
 
 
-async def two_race(story: Story, race: RaceStage, _: Stopped) -> None:
+async def two_race(story: Story, race: RaceStage) -> None:
     """Both nodes ask for work; the one Attempt goes to exactly one of them."""
     recipients = await race.hub.recipients()
     free = {one.address for one in recipients if one.available and POOL in one.pools}
-    story.expect(free == {address(name) for name in NODES}, f"{' and '.join(sorted(free))} both wait for work")
+    story.expect(
+        free == {address(name) for name in NODES}, f"{' and '.join(sorted(free))} both wait for work"
+    )
     await race.forge.break_off(PULL_REQUEST)
     task_id = await race.submit("Light the beacon, and propose it")
     story.say(f"one task for the pool {POOL}: {task_id}")
@@ -50,7 +49,7 @@ async def two_race(story: Story, race: RaceStage, _: Stopped) -> None:
     attempt = await story.until(held_by, f"{task_id}/1 has started", 60)
     lease = the_lease(attempt)
     story.expect(
-        len(attempt.deliveries) == 1 and lease.acknowledged_at,
+        [one for one in attempt.deliveries if one.acknowledged_at] == [lease],
         f"{lease.recipient} won: {attempt.attempt_id} is handed over once, under fence {lease.fence}",
     )
     story.expect(
@@ -59,26 +58,32 @@ async def two_race(story: Story, race: RaceStage, _: Stopped) -> None:
     )
 
 
-async def answer_lost(story: Story, race: RaceStage, _: Stopped) -> None:
+async def answer_lost(story: Story, race: RaceStage) -> None:
     """The winner commits and pushes; its pull request is made, and the answer gets lost."""
 
     async def pushed() -> EffectBody | None:
-        return next((one for one in await race.effects(PUSH) if one.state == "confirmed"), None)
+        return await race.effect(PUSH, "confirmed")
 
     push = await story.until(pushed, "the agent has pushed", 60)
     there = (await race.git("read the branch", "rev-parse", BRANCH))[0]
-    story.expect(push.subject == there, f"the agent pushed {there[:12]} through the hub: {BRANCH} is there")
+    story.expect(
+        identity_of(push) == there, f"the agent pushed {there[:12]} through the hub: {BRANCH} is there"
+    )
 
     async def doubted() -> EffectBody | None:
-        return next((one for one in await race.effects(PULL_REQUEST) if one.state == "in_doubt"), None)
+        return await race.effect(PULL_REQUEST, "in_doubt")
 
     effect = await story.until(doubted, "the pull request is in doubt", 60)
-    story.say(f"tenure effect pr: the connection broke before the forge's answer came ({effect.reason})")
-    story.expect(await race.forge.done(PULL_REQUEST) == 1, "the forge has made it: it counts one pull request")
-    story.expect(effect.calls == 1, f"the hub cannot know: {effect.effect_id} is in doubt, and is not repeated")
+    story.say("tenure effect pr: the connection broke before the forge's answer came")
+    story.expect(
+        await race.forge.done(PULL_REQUEST) == 1, "the forge has made it: it counts one pull request"
+    )
+    story.expect(
+        effect.calls == 1, f"the hub cannot know: {effect.effect_id} is in doubt, and is not repeated"
+    )
 
 
-async def node_revoked(story: Story, race: RaceStage, stopped: Stopped) -> None:
+async def node_revoked(story: Story, race: RaceStage) -> None:
     """The winner's node and runner stand still past the lease; its agent goes on, and may do nothing any more."""
     task_id = race.task_id
     _, before = await race.stage.newest(task_id)
@@ -88,8 +93,8 @@ async def node_revoked(story: Story, race: RaceStage, stopped: Stopped) -> None:
     story.say(
         f"kill -STOP {node.pid} {runner.pid}: node and runner of {loser} stand still; the agent ({program.pid}) goes on"
     )
-    stopped.stop(node)
-    stopped.stop(runner)
+    race.stopped.stop(node)
+    race.stopped.stop(runner)
 
     async def suspect() -> bool:
         return (await race.hub.why(task_id)).code == "suspect"
@@ -108,13 +113,15 @@ async def node_revoked(story: Story, race: RaceStage, stopped: Stopped) -> None:
     )
     await person_asked(story, race, attempt)
     await refused(story, race)
-    await stale_heartbeat(story, race, stopped)
+    await stale_heartbeat(story, race)
 
 
 async def person_asked(story: Story, race: RaceStage, attempt: AttemptBody) -> None:
     """The recipient is blocked and a person is asked, who cannot answer before the Effect is known."""
     loser = the_lease(attempt).recipient
-    story.expect((await recipient(race, loser)).blocked_by == (attempt.attempt_id,), f"{loser} takes no new work")
+    story.expect(
+        (await recipient(race, loser)).blocked_by == (attempt.attempt_id,), f"{loser} takes no new work"
+    )
     items = [one for one in await race.hub.every_question() if one.subject == attempt.attempt_id]
     story.expect(len(items) == 1, "this is the point where a person is asked")
     story.expect(
@@ -139,14 +146,18 @@ async def refused(story: Story, race: RaceStage) -> None:
     await kept_late(story, race, "effect", "the record keeps that it was tried")
 
 
-async def stale_heartbeat(story: Story, race: RaceStage, stopped: Stopped) -> None:
+async def stale_heartbeat(story: Story, race: RaceStage) -> None:
     """The node goes on and renews a lease that it no longer holds."""
     task, attempt = await race.stage.newest(race.task_id)
     name = the_lease(attempt).recipient.partition("@")[2]
     node = await held(story, lambda: race.node(name), "the node runs")
-    story.say(f"kill -CONT {node.pid}: the node of {name} wakes up, and renews what it held under fence {the_lease(attempt).fence}")
-    stopped.go_on(node)
-    await kept_late(story, race, "renew", f"its stale heartbeat is kept as late: the fence is {task.fence} by now")
+    story.say(
+        f"kill -CONT {node.pid}: the node of {name} wakes up, and renews what it held under fence {the_lease(attempt).fence}"
+    )
+    race.stopped.go_on(node)
+    await kept_late(
+        story, race, "renew", f"its stale heartbeat is kept as late: the fence is {task.fence} by now"
+    )
     task_after, after = await race.stage.newest(race.task_id)
     story.expect(
         (task_after.fence, task_after.state, after.verdict) == (task.fence, task.state, attempt.verdict),
@@ -163,26 +174,25 @@ async def kept_late(story: Story, race: RaceStage, kind: str, what: str) -> None
     story.expect(True, what)
 
 
-async def provider_asked(story: Story, race: RaceStage, _: Stopped) -> None:
+async def provider_asked(story: Story, race: RaceStage) -> None:
     """The hub finds out at the provider what became of the call."""
-    effect = (await race.effects(PULL_REQUEST))[0]
-    story.expect(effect.state == "in_doubt", f"{effect.effect_id} is in doubt, as long as the forge cannot be asked")
+    doubted = await race.effect(PULL_REQUEST, "in_doubt")
+    story.expect(doubted, "it is still in doubt: the hub has asked the forge, and waits for its word")
     await race.forge.mend()
-    story.say("the network is back")
+    story.say("the network is as it was, and the forge can be heard")
 
     async def confirmed() -> EffectBody | None:
-        now = await race.hub.effect(effect.effect_id)
-        return now if now.state == "confirmed" else None
+        return await race.effect(PULL_REQUEST, "confirmed")
 
     known = await story.until(confirmed, "the hub has asked the forge by head and base", 60)
     story.expect(
-        number_of(known) == "1" and known.calls == 1,
-        f"found at the provider and confirmed: pull request {number_of(known)}, called once",
+        identity_of(known) == "1" and known.calls == 1,
+        f"found at the provider and confirmed: pull request {identity_of(known)}, called once",
     )
     story.expect(await race.forge.done(PULL_REQUEST) == 1, "the forge counts one pull request")
 
 
-async def replaced(story: Story, race: RaceStage, stopped: Stopped) -> None:
+async def replaced(story: Story, race: RaceStage) -> None:
     """A person answers; the other worker takes over, asks for the same, and gets what is recorded."""
     from tenure.wire.api import ReconcileBody
 
@@ -205,7 +215,8 @@ async def replaced(story: Story, race: RaceStage, stopped: Stopped) -> None:
         winner == address(other_of(loser)) and fence > the_lease(first).fence,
         f"{winner} takes over under fence {fence}, for {loser} is still blocked",
     )
-    await old_runner_ends(story, race, stopped, loser)
+    await old_runner_ends(story, race, loser)
+    await late_report(story, race, second)
     task, second = await ended(story, race.stage, race.task_id)
     told = race.told(2)
     story.expect("took over" in told, f"its agent began where {BRANCH} stood")
@@ -214,8 +225,8 @@ async def replaced(story: Story, race: RaceStage, stopped: Stopped) -> None:
         "it asked for the same pull request, and got the recorded result",
     )
     story.expect(
-        in_words(second) == f"attempt 2 completed under fence {fence}" and task.state == "completed",
-        f"{second.attempt_id} completed, its check passed",
+        in_words(second) == f"attempt 2 completed under fence {fence}" and task.end_reason,
+        f"{second.attempt_id} completed, its check passed; so is {task.task_id}",
     )
     first = (await race.hub.attempts(race.task_id))[0]
     story.expect(
@@ -224,11 +235,11 @@ async def replaced(story: Story, race: RaceStage, stopped: Stopped) -> None:
     )
 
 
-async def old_runner_ends(story: Story, race: RaceStage, stopped: Stopped, loser: str) -> None:
+async def old_runner_ends(story: Story, race: RaceStage, loser: str) -> None:
     """The runner of Attempt 1 goes on: its lease is over. Once nothing of it is left the block is lifted."""
-    runner, _ = stopped.marks[-1], None
+    runner = race.stopped.marks[-1]
     story.say(f"kill -CONT {runner.pid}: the runner of attempt 1 goes on, and finds its lease over")
-    stopped.go_on(runner)
+    race.stopped.go_on(runner)
 
     async def free() -> bool:
         now = await recipient(race, loser)
@@ -238,7 +249,27 @@ async def old_runner_ends(story: Story, race: RaceStage, stopped: Stopped, loser
     story.expect(True, f"nothing of attempt 1 is left: {loser} may take new work")
 
 
-async def counted_by_all(story: Story, race: RaceStage, _: Stopped) -> None:
+async def late_report(story: Story, race: RaceStage, second: AttemptBody) -> None:
+    """What the old runner saw is kept beside what was decided; a person reads it, and that is all."""
+    from tenure.wire.api import AttentionBody
+
+    await kept_late(story, race, "report", "its late report is kept beside the answer")
+
+    async def asked() -> AttentionBody | None:
+        return next((one for one in await race.hub.every_question() if one.kind == "late_evidence"), None)
+
+    item = await story.until(asked, "a person is told of the late report")
+    task, now = await race.stage.newest(race.task_id)
+    story.expect(
+        now.number == second.number and task.fence >= the_lease(second).fence,
+        f"it changed nothing: {now.attempt_id} goes on under its own fence",
+    )
+    because = "that agent was told to stop, and did"
+    await race.hub.close_attention(item.item_id, item.version, because)
+    story.say(f"tenure attention --close {item.item_id} --because '{because}'")
+
+
+async def counted_by_all(story: Story, race: RaceStage) -> None:
     """What remote, forge and record say; the credential; the picture."""
     pulls = await race.forge.done(PULL_REQUEST)
     story.expect(pulls == 1, f"the forge counts {counted(pulls, 'pull request')} at {REPOSITORY}")
@@ -246,16 +277,17 @@ async def counted_by_all(story: Story, race: RaceStage, _: Stopped) -> None:
     pushes = await race.git("read the log", "reflog", "show", "--format=%H", BRANCH)
     story.expect(
         len(commits) == 2 and sorted(pushes) == sorted(commits),
-        f"the remote's own log has {counted(len(pushes), 'push')} for {counted(len(commits), 'commit')}: one each",
+        f"the remote's own log has {len(pushes)} pushes for {counted(len(commits), 'commit')}: one each",
     )
     effects = await race.hub.effects(race.task_id)
     story.expect(
-        {one.state for one in effects} == {"confirmed"} and len(effects) == 3,
+        [one.state for one in effects] == ["confirmed"] * 3,
         f"the record has {counted(len(effects), 'effect')}, all confirmed; {PULL_REQUESTS} was called once",
     )
     asked_with = await race.forge.asked_with()
     story.expect(
-        any(race.credential in one for one in asked_with) and not files_with(race.stage.home, race.credential),
+        any(race.credential in one for one in asked_with)
+        and not files_with(race.stage.home, race.credential),
         "the forge was shown its credential, which stands in no file of hub, nodes or agents",
     )
     await drawn_picture(story, race)
@@ -268,6 +300,7 @@ async def drawn_picture(story: Story, race: RaceStage) -> None:
         return
     picture = await told(race.stage.cli, race.task_id, details=False)
     write(race.picture, drawn(picture, Format.SVG))
+    story.facts["picture"] = str(race.picture)
     story.say(f"tenure draw {race.task_id} --output {race.picture}")
     story.expect(race.picture.is_file(), f"the picture is in {race.picture}")
 
@@ -297,9 +330,9 @@ async def recipient(race: RaceStage, name: str) -> RecipientBody:
     return {one.address: one for one in await race.hub.recipients()}[name]
 
 
-def number_of(effect: EffectBody) -> str:
+def identity_of(effect: EffectBody) -> str:
     """What the provider calls it."""
-    result: dict[str, Any] = msgspec.json.decode(effect.result) if effect.result is not None else {}
+    result: dict[str, Any] = effect.result or {}
     return str(result.get("identity"))
 
 

@@ -53,6 +53,11 @@ lease_ttl_s = 5
 suspect_grace_s = 3
 cancel_grace_s = 10
 
+[node]
+renew_every_s = 1
+margin_s = 1
+stop_grace_s = 2
+
 [providers.github]
 kind = "github"
 url = {forge}
@@ -73,10 +78,16 @@ stop_grace_s = 2
 [[recipients]]
 name = "builder"
 pools = ["builders"]
-env = {{ PYTHON = {python}, GIT_AUTHOR_NAME = {name}, GIT_AUTHOR_EMAIL = {email}, GIT_COMMITTER_NAME = {name}, GIT_COMMITTER_EMAIL = {email} }}
 script = '''
 {agent}
 '''
+
+[recipients.env]
+PYTHON = {python}
+GIT_AUTHOR_NAME = {name}
+GIT_AUTHOR_EMAIL = {email}
+GIT_COMMITTER_NAME = {name}
+GIT_COMMITTER_EMAIL = {email}
 """
 
 AGENT = """\
@@ -88,7 +99,7 @@ told() { echo "$*" | tee -a "$TENURE_RUN_DIR/told"; }
 push() { tenure effect push >> "$TENURE_RUN_DIR/said" 2>&1 || { told "the push was refused"; exit 1; }; }
 word() { sed -n "s/.*\\"$1\\": *\\"\\{0,1\\}\\([a-z_]*\\).*/\\1/p" "$TENURE_RUN_DIR/answer" | head -n 1; }
 
-if git fetch --quiet "$TENURE_GIT_REMOTE" "refs/heads/$branch"; then
+if git fetch --quiet tenure "refs/heads/$branch"; then
     git switch --quiet --create "$branch" FETCH_HEAD
     told "took over"
 else
@@ -133,15 +144,37 @@ END
 
 
 @final
-class RaceStage:
-    """Where the race plays. `stopped` are processes that were stopped here and have to go on before the end."""
+class Stopped:
+    """Processes that stand still (SIGSTOP). Whatever happens, they go on at the `end`."""
 
-    def __init__(self, stage: Stage, forge: Forge, remote: Path, credential: str) -> None:
+    def __init__(self) -> None:
+        self.marks: list[ProcessMark] = []
+
+    def end(self) -> None:
+        """Let everything go on."""
+        for mark in reversed(self.marks):
+            send_signal(mark, signal.SIGCONT)
+
+    def stop(self, mark: ProcessMark) -> None:
+        self.marks.append(mark)
+        send_signal(mark, signal.SIGSTOP)
+
+    def go_on(self, mark: ProcessMark) -> None:
+        self.marks.remove(mark)
+        send_signal(mark, signal.SIGCONT)
+
+
+@final
+class RaceStage:
+    """Where the race plays. `stopped`: what stands still. `picture`: where the picture goes."""
+
+    def __init__(self, stage: Stage, forge: Forge, remote: Path, credential: str, stopped: Stopped) -> None:
         self.stage = stage
         self.hub = stage.hub
         self.forge = forge
         self.remote = remote
         self.credential = credential
+        self.stopped = stopped
         self.task_id = ""
         self.picture: Path | None = None
 
@@ -183,8 +216,10 @@ class RaceStage:
                 return (run.folder / TOLD_FILE).read_text().splitlines()
         return []
 
-    async def effects(self, kind: str) -> list[EffectBody]:
-        return [one for one in await self.hub.effects(self.task_id) if one.kind == kind]
+    async def effect(self, kind: str, stands: str) -> EffectBody | None:
+        """The first Effect of a kind that stands so."""
+        effects = await self.hub.effects(self.task_id)
+        return next((one for one in effects if (one.kind, one.state) == (kind, stands)), None)
 
     async def git(self, purpose: str, *words: str) -> list[str]:
         """What git says of the bare remote, a line each."""
@@ -235,12 +270,15 @@ def refuse_without_forges() -> None:
 @asynccontextmanager
 async def filled(cli: Invocation, story: Story, place: Path) -> AsyncGenerator[RaceStage]:
     """Remote, forge, hub and nodes, up until the context ends."""
-    remote = await made_remote(cli, place / "remotes" / f"{REPOSITORY}.git")
+    remote = place / "remotes" / f"{REPOSITORY}.git"
+    remote.mkdir(parents=True)
+    await fill_remote(cli, remote)
     story.say(f"a bare git remote in {remote}")
     async with running_forge(cli, place / "remotes") as forge:
         story.say(f"a forge that speaks GitHub's API at {forge.url}")
-        write_settings(cli, place, forge)
+        write_settings(place, forge)
         folder = cli.open_folder()
+        stopped = Stopped()
         try:
             credential = await stored_credential(cli)
             await started(cli, "hub", place / "tenure.toml")
@@ -251,24 +289,23 @@ async def filled(cli: Invocation, story: Story, place: Path) -> AsyncGenerator[R
                 story.say(f"node {name} ready with the recipient {RECIPIENT}@{name} in the pool {POOL}")
             async with HubClient(url or "", token) as hub:
                 stage = Stage(cli, hub, folder, remote)
-                race = RaceStage(stage, forge, remote, credential)
+                race = RaceStage(stage, forge, remote, credential, stopped)
                 stage.base_sha = (await race.git("read the base", "rev-parse", "main"))[0]
                 yield race
         finally:
+            stopped.end()
             await take_away(folder, story)
 
 
-async def made_remote(cli: Invocation, remote: Path) -> Path:
+async def fill_remote(cli: Invocation, remote: Path) -> None:
     """A bare repository with one commit, which keeps a log of every push."""
-    remote.mkdir(parents=True)
     git = Git(cli.env)
     await git.must("make the remote", remote, "init", "--quiet", "--bare", "--initial-branch=main")
     await git.must("fill the remote", remote, "fast-import", "--quiet", stdin=BEGINNING)
     await git.must("set up the remote", remote, "config", "core.logAllRefUpdates", "true")
-    return remote
 
 
-def write_settings(cli: Invocation, place: Path, forge: Forge) -> None:
+def write_settings(place: Path, forge: Forge) -> None:
     """A settings file for the hub (`tenure.toml`) and one for each node."""
     remotes = json.dumps(str(place / "remotes"))
     (place / "tenure.toml").write_text(HUB_SETTINGS.format(forge=json.dumps(forge.url), remotes=remotes))
@@ -326,25 +363,3 @@ async def started(cli: Invocation, command: str, config: Path, *more: str) -> No
     said = await asyncio.get_running_loop().run_in_executor(None, said_within, reader, READY_WITHIN_S)
     if not isinstance(said, Ready):
         raise NotSoError(f"{command} is ready: {said.message if said else tail(log)}")
-
-
-class Stopped:
-    """Processes that stand still (SIGSTOP). Whatever happens, they go on at the end of the context."""
-
-    def __init__(self) -> None:
-        self._marks: list[ProcessMark] = []
-
-    def __enter__(self) -> Stopped:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for mark in reversed(self._marks):
-            send_signal(mark, signal.SIGCONT)
-
-    def stop(self, mark: ProcessMark) -> None:
-        self._marks.append(mark)
-        send_signal(mark, signal.SIGSTOP)
-
-    def go_on(self, mark: ProcessMark) -> None:
-        self._marks.remove(mark)
-        send_signal(mark, signal.SIGCONT)

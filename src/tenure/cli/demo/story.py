@@ -26,7 +26,7 @@ class NotSoError(TenureError):
 
 @final
 class Story:
-    """What was told so far. `part` is the letter of the part that is being told."""
+    """What was told so far. `part` is the letter of the part that is being told; `facts` go into its summary as JSON."""
 
     def __init__(self, out: Output, clock: Clock) -> None:
         self._out = out
@@ -34,6 +34,7 @@ class Story:
         self._began_ns = clock.awake_ns()
         self.part = ""
         self.told: list[str] = []
+        self.facts: dict[str, str] = {}
 
     @property
     def seconds(self) -> float:

@@ -53,7 +53,7 @@ async def run_node(start: NodeStart, join_token: str | None, *, offers_nothing: 
     part = cli.home / node_part(settings.node.name)
     legs = DrainingLegs(http, lambda: is_drained(part))
     with new_executor(THREADS, "node") as executor, new_executor(1, "mirror") as mirror_executor:
-        tools = node_tools(cli.env, executor, mirror_executor)
+        tools = node_tools(cli.env, executor, mirror_executor, start.url)
         identity = NodeIdentity(version=__version__, join_token=join_token)
         daemon = NodeDaemon(settings, cli.open_folder(), legs, tools, identity)
         stopping = asyncio.ensure_future(start.stop.wait())
@@ -65,8 +65,11 @@ async def run_node(start: NodeStart, join_token: str | None, *, offers_nothing: 
             await http.close()
 
 
-def node_tools(env: Mapping[str, str], executor: Executor, mirror_executor: Executor) -> NodeTools:
-    """What a node's daemon is handed on a real machine."""
+def node_tools(
+    env: Mapping[str, str], executor: Executor, mirror_executor: Executor, hub_url: str = ""
+) -> NodeTools:
+    """What a node's daemon is handed on a real machine. `hub_url`: the hub for its agents; without one they get no
+    capability."""
     clock = RealClock()
     platform = inspect_platform()
     workspace = WorkspaceTools(environment=env, executor=executor, boot_id=platform.boot_id)
@@ -81,6 +84,7 @@ def node_tools(env: Mapping[str, str], executor: Executor, mirror_executor: Exec
         platform=platform,
         environment=env,
         make_client=new_client,
+        hub_url=hub_url,
     )
 
 

@@ -38,12 +38,14 @@ LOG_LOOK_S = 60.0
 
 
 class ChildSpec(Struct, frozen=True, kw_only=True):
-    """A process to keep running: its words (without the readiness option), and the file for its log."""
+    """A process to keep running: its words (without the readiness option), and the file for its log. `environment`
+    None: this process's own."""
 
     name: str
     argv: tuple[str, ...]
     log: Path
     folder: Path
+    environment: dict[str, str] | None = None
 
 
 class ChildEvent(Struct, frozen=True, kw_only=True):
@@ -201,6 +203,7 @@ class Child:
                 stdout=log,
                 stderr=log,
                 cwd=self.spec.folder,
+                env=self.spec.environment,
                 pass_fds=(writer,),
                 start_new_session=True,
             )

@@ -74,8 +74,7 @@ def scope_text(scope: ScopeBody | None) -> str | None:
 
 
 def _result(effect: EffectBody) -> str:
-    if not isinstance(effect.result, dict):
-        return ""
-    result = cast("dict[str, Any]", effect.result)
+    found: Any = effect.result
+    result = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     named = [str(result[name]) for name in ("identity", "url") if result.get(name)]
     return f" {' '.join(named)}" if named else ""

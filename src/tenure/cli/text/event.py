@@ -162,7 +162,8 @@ SENTENCES: dict[str, Sentence] = {
     ),
     "credential_revoked": lambda e: f"token {e['credential_id']} revoked by {e['by']}",
     "webhook_received": lambda e: (
-        f"{e['provider']} told of {e['kind']}" + (f": {', '.join(e['effects'])} asked for" if e.get("effects") else "")
+        f"{e['provider']} told of {e['kind']}"
+        + (f": {', '.join(e['effects'])} asked for" if e.get("effects") else "")
     ),
     "webhook_refused": lambda e: f"another body came under {e['inbound_id']}; refused",
     "hub_attention_opened": lambda e: f"needs you: {e['summary']}",

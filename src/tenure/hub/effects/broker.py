@@ -59,19 +59,20 @@ class Broker:
         self._ids = ids
         self.registry = registry
         self._calls: dict[EffectId, asyncio.Task[None]] = {}
+        self._once_more: set[EffectId] = set()
+        """Intended again in the very commit that ended a call of theirs, which is not quite gone yet."""
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._waiters: dict[EffectId, set[asyncio.Event]] = {}
         self.soon: Callable[[EffectId], None] = lambda _: None
         """Told of an Effect that may be found out about at once."""
 
     def heard(self, committed: Committed) -> None:
-        """Call what a person has allowed; wake whoever waits for a commit about an Effect."""
+        """Call what a person has allowed; wake whoever waits for the end of an Effect."""
         for fact in committed.facts:
-            if not isinstance(fact, ev.EffectEvent):
-                continue
-            for woken in self._waiters.get(fact.effect_id, ()):
-                woken.set()
-            if isinstance(fact, ev.EffectApproved) and len(self._calls) < WAITING:
+            if isinstance(fact, ev.EffectSettled):
+                for woken in self._waiters.get(fact.effect_id, ()):
+                    woken.set()
+            elif isinstance(fact, ev.EffectApproved) and len(self._calls) < WAITING:
                 self.start(fact.effect_id)  # else the agent's own repeat starts it
             elif isinstance(fact, ev.EffectDoubted):
                 self.soon(fact.effect_id)
@@ -83,12 +84,19 @@ class Broker:
             OverloadedError: as many are under way as may be; nothing was issued.
         """
         if effect_id in self._calls:
+            self._once_more.add(effect_id)
             return
         if len(self._calls) >= WAITING:
             raise OverloadedError(f"{WAITING} calls are under way; repeat this later under the same key.")
         call = asyncio.ensure_future(self._call(effect_id))
         self._calls[effect_id] = call
-        call.add_done_callback(lambda _: self._calls.pop(effect_id, None))
+        call.add_done_callback(lambda ended: self._is_over(effect_id, ended))
+
+    def _is_over(self, effect_id: EffectId, ended: asyncio.Task[None]) -> None:
+        self._calls.pop(effect_id, None)
+        if effect_id in self._once_more and not ended.cancelled():
+            self._once_more.discard(effect_id)
+            self.start(effect_id)
 
     async def settled(self, effect_id: EffectId, wait_s: float) -> Effect | None:
         """The Effect as soon as it is confirmed or absent, or as it is after `wait_s`."""
@@ -123,37 +131,37 @@ class Broker:
     async def _call(self, effect_id: EffectId) -> None:
         try:
             effect = await self._ledger.find(Effect, effect_id)
-            if effect is None:
+            if effect is None or not effect.is_to_be_called:
                 return
             try:
                 reached = self.registry.reach(effect.target, effect.kind)
-            except NotFoundError as error:
+            except (NotFoundError, UnavailableError) as error:
                 log.warning("nobody can call this", effect=effect_id, error=str(error))
                 return
             async with self._turns.setdefault(reached.name, asyncio.Semaphore(IN_FLIGHT)):
-                await self._call_now(effect, reached)
+                end = await self._call_now(effect, reached)
+            if end is not None:  # recording it keeps nobody from calling
+                await self._settle(end)
         except (UnavailableError, OutcomeUnknownError) as error:
             log.warning("the record is away; this call was not made", effect=effect_id, error=str(error))
         except Exception:
             log.exception("a call failed in a way nobody expected", effect=effect_id)
 
-    async def _call_now(self, effect: Effect, reached: Reached) -> None:
+    async def _call_now(self, effect: Effect, reached: Reached) -> SettleEffect | None:
+        """What became of the call; None if there was none."""
         if effect.calls and reached.finds(effect.kind) and await self._is_there(effect, reached):
-            return
+            return None
         call_id = self._ids.new_id("call")
         issued_ns = self._clock.boot_ns()
         command = IssueEffect(effect.effect_id, call_id, round(CALL_S * 1000))
         answer = await self._issue(command)
         if not isinstance(answer, EffectAnswer) or not answer.is_issued:
-            return
+            return None
         # From the request on, not from the commit: so we give up before the record says that we have.
         left_s = CALL_S - (self._clock.boot_ns() - issued_ns) / 1e9
         if left_s < TOO_LATE_S:
-            await self._settle(
-                SettleEffect(effect.effect_id, call_id, CallEnd.ABSENT, reason="never sent: too late")
-            )
-            return
-        await self._settle(await self._send(effect, reached, call_id, left_s))
+            return SettleEffect(effect.effect_id, call_id, CallEnd.ABSENT, reason="never sent: too late")
+        return await self._send(effect, reached, call_id, left_s)
 
     async def _issue(self, command: IssueEffect) -> Any:
         """Issued for sure, or not at all: whether a lost commit was made is asked with the same call id."""
@@ -222,8 +230,15 @@ class Broker:
         try:
             async with asyncio.timeout(CALL_S):
                 return asked, await reached.provider.find(call)
+        except TenureError:
+            raise
         except TimeoutError as error:
             raise UnavailableError(f"{reached.name} gave no answer within {CALL_S:g} s") from error
+        except Exception as error:
+            # A bug in one adapter is that of its own Effects: the others are asked for, and a person hears of these.
+            raise UnavailableError(
+                f"asking {reached.name} failed: {type(error).__name__}: {error}"
+            ) from error
 
     async def call_of(self, effect: Effect, reached: Reached, deadline_s: float) -> Call:
         taken: list[str] = []

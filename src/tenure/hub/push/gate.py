@@ -20,10 +20,10 @@ from msgspec import Struct
 
 from tenure.core.attempt import Attempt
 from tenure.core.delivery import Delivery
-from tenure.core.ids import attempt_id
-from tenure.core.scope import EffectKind, may
+from tenure.core.ids import TaskId, attempt_id
+from tenure.core.scope import EffectKind, Scope, may
 from tenure.core.task import Task
-from tenure.errors import ConfigurationError, OutOfScopeError, OverloadedError, StaleFenceError
+from tenure.errors import ConfigurationError, NotFoundError, OutOfScopeError, OverloadedError, StaleFenceError
 from tenure.hub.effect_desk import EffectDesk
 from tenure.hub.push import hook, secret_rules
 from tenure.hub.push.change import Bounds, ChangeCheck
@@ -31,9 +31,11 @@ from tenure.hub.push.staging import SETTINGS, Staging
 from tenure.hub.push.talk import Parts, PushTalk, Visitor, visitor_name
 from tenure.hub.service import Hub
 from tenure.runtime.cgi import Cgi, CgiCommand, Line, running_cgi
+from tenure.wire.push import OWN
 
 AT_ONCE = 16
 """Conversations at a time; each is three or four processes."""
+PER_TASK = 4
 WAITING = 200
 SLACK_BYTES = 1_048_576
 """What a request may have beside its pack: commands, options."""
@@ -55,7 +57,6 @@ class GitRequest(Struct, frozen=True, kw_only=True):
     content_type: str = ""
     content_encoding: str = ""
     content_length: int | None = None
-    protocol: str = ""
 
 
 @final
@@ -72,10 +73,11 @@ class GitGate:
         self._hooks = (python, "-I", "-S", hook.__file__)
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
+        self._held: dict[TaskId, int] = {}
         self._program: str | None = None
 
     async def admit(self, token: str, target: str, service: Service) -> Visitor:
-        """Whoever may speak about this target.
+        """Whoever may speak about this target, or about the first of the Task's own that can be pushed to.
 
         Raises:
             UnauthenticatedError: the capability is none of ours, or its time is over.
@@ -92,11 +94,31 @@ class GitGate:
             raise StaleFenceError("stop: the hub knows nothing of this attempt")
         if service is Service.UPLOAD and (task.lease != who.delivery_id or task.fence != who.fence):
             raise StaleFenceError("stop: this attempt was replaced or has ended")
+        if target == OWN:
+            target = self._own_target(attempt)
         problem = may(attempt.spec.scope, EffectKind.PUSH, target, None)
         if problem is not None:
             raise OutOfScopeError(f"{problem}. Ask a person for a task whose scope lists it")
         self._hub.broker.registry.reach(target, EffectKind.PUSH)
         return Visitor(token, who, attempt, target)
+
+    def _own_target(self, attempt: Attempt) -> str:
+        """The first target that the scope names in full and that takes pushes.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        named = [one for one in (attempt.spec.scope or Scope()).targets if "*" not in one]
+        for one in named:
+            try:
+                self._hub.broker.registry.reach(one, EffectKind.PUSH)
+            except NotFoundError:
+                continue
+            return one
+        raise NotFoundError(
+            f"this task's scope names no target in full that takes pushes (it names {', '.join(named) or 'none'}); push to "
+            "/git/PROVIDER:WHAT.git, or ask a person for a task whose scope does"
+        )
 
     @property
     def request_bytes(self) -> int:
@@ -116,25 +138,40 @@ class GitGate:
             ProviderRefusedError: it does not let the hub in.
             ConfigurationError: git has no `http-backend` here.
         """
-        if self._waiting >= WAITING:
-            raise OverloadedError(f"{WAITING} pushes and fetches wait already; try again in a moment")
+        task_id = visitor.attempt.task_id
+        if self._waiting >= WAITING or self._held.get(task_id, 0) >= PER_TASK:
+            raise OverloadedError("too many pushes and fetches are under way; try again in a moment")
+        self._held[task_id] = self._held.get(task_id, 0) + 1
+        try:
+            async with self._turn():
+                store = await self._store(visitor, request)
+                async with self._served(visitor, request, store) as cgi:
+                    yield cgi
+        finally:
+            self._held[task_id] -= 1
+            if not self._held[task_id]:
+                del self._held[task_id]
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncGenerator[None]:
         self._waiting += 1
         try:
             await self._turns.acquire()
         finally:
             self._waiting -= 1
         try:
-            if request.advertises:
-                store = await self._staging.refresh(visitor.target)
-                await self._tidy(visitor.target)
-            else:
-                store = self._staging.folder(visitor.target)
-                if not store.is_dir():  # its folder was lost since the branches were asked for
-                    store = await self._staging.refresh(visitor.target)
-            async with self._served(visitor, request, store) as cgi:
-                yield cgi
+            yield
         finally:
             self._turns.release()
+
+    async def _store(self, visitor: Visitor, request: GitRequest) -> Path:
+        """The staging repository, as the real remote is now if its branches are asked for."""
+        store = self._staging.folder(visitor.target)
+        if request.advertises or not store.is_dir():  # or its folder was lost since they were asked for
+            store = await self._staging.refresh(visitor.target)
+        if request.advertises:
+            await self._tidy(visitor.target)
+        return store
 
     @asynccontextmanager
     async def _served(self, visitor: Visitor, request: GitRequest, store: Path) -> AsyncGenerator[Cgi]:
@@ -161,7 +198,10 @@ class GitGate:
     def _environment(
         self, visitor: Visitor, request: GitRequest, store: Path, descriptor: int
     ) -> dict[str, str]:
-        """RFC 3875's meta-variables, git's settings, and the line. Nothing of it comes from the request unchecked."""
+        """RFC 3875's meta-variables, git's settings, and the line. Nothing of it comes from the request unchecked.
+
+        The client's wish for version 2 of the protocol is not passed on: it serves every object to whoever knows its name,
+        also what waits for a person's approval; version 0 only what the real remote's branches reach."""
         settings = (
             *SETTINGS,
             ("core.hooksPath", str(self._staging.hooks)),
@@ -192,8 +232,6 @@ class GitGate:
             variables["CONTENT_LENGTH"] = str(request.content_length)
         if request.content_encoding:
             variables["HTTP_CONTENT_ENCODING"] = request.content_encoding
-        if request.protocol:
-            variables["GIT_PROTOCOL"] = request.protocol
         return variables
 
     async def _backend(self) -> str:

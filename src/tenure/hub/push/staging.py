@@ -11,7 +11,6 @@ call (`SETTINGS`), so that one made by an older version obeys the rules of this 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 import shlex
 import shutil
@@ -21,6 +20,7 @@ from typing import final
 
 from msgspec import Struct
 
+from tenure.core.canonical import text_digest
 from tenure.core.effect_kind import NO_SHA
 from tenure.errors import NotFoundError, ProviderRefusedError, UnavailableError
 from tenure.providers.git import isolated, remote_address
@@ -125,8 +125,8 @@ class Staging:
             write_atomically(self.hooks / name, text.encode(), 0o700)
 
     def folder(self, target: str) -> Path:
-        """Where a target's repository is, made or not."""
-        return self.root / f"{hashlib.sha256(target.encode()).hexdigest()[:40]}.git"
+        """Where a target's repository is, made or not. A git provider finds its commits there (`Parts.store`)."""
+        return self.root / f"{text_digest(target)[:40]}.git"
 
     async def refresh(self, target: str) -> Path:
         """The target's repository with the real remote's branches as they are now, or were after this was asked.

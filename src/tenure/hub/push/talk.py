@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import msgspec
 import structlog
@@ -21,7 +21,7 @@ from msgspec import Struct
 from tenure import errors as er
 from tenure.core.attempt import Attempt
 from tenure.core.delivery import Delivery
-from tenure.core.effect import Effect, EffectState
+from tenure.core.effect import Effect
 from tenure.core.effect_commands import BeginEffect
 from tenure.core.effect_kind import NO_SHA, Push, branch_problem, parse
 from tenure.core.ids import EffectId, attempt_id
@@ -230,30 +230,26 @@ class PushTalk:
             wait_s=0.0,
         )
         body = await self._desk.perform(self._visitor.who, asked)
-        is_old = body.state == EffectState.CONFIRMED and (body.replayed or body.adopted)
-        if body.problem in UNDER_WAY or body.state == EffectState.INTENDED:
-            effect = await self._hub.broker.settled(EffectId(body.effect_id), WAIT_S)
-            body = effect_body(effect) if effect is not None else body
-        if body.state != EffectState.CONFIRMED:
-            error = not_done(body)
+        is_old = (body.replayed or body.adopted) and body.problem is None
+        wait_s = WAIT_S if body.problem in UNDER_WAY else 0.0
+        effect = await self._hub.broker.settled(EffectId(body.effect_id), wait_s)
+        if effect is None or not effect.is_done:
+            error = not_done(body if effect is None else effect_body(effect))
             raise error
         if is_old:
-            await self._still_there(push, EffectId(body.effect_id))
+            await self._still_there(push, effect)
             return (
                 f"{push.ref} was moved to {push.new[:12]} before; nothing was done again ({body.effect_id})"
             )
         log.info("pushed", effect=body.effect_id, target=target, ref=push.ref, new=push.new)
         return f"{push.ref} is at {push.new[:12]} on the real remote ({body.effect_id})"
 
-    async def _still_there(self, push: Push, effect_id: EffectId) -> None:
+    async def _still_there(self, push: Push, effect: Effect) -> None:
         """A recorded push is the answer to its repeat, unless the remote itself says that it is gone again.
 
         Raises:
             ConflictError: it says so.
         """
-        effect = await self._hub.ledger.find(Effect, effect_id)
-        if effect is None:
-            return
         try:
             reached = self._hub.broker.registry.reach(effect.target, EffectKind.PUSH)
             _, there = await self._hub.broker.look(effect, reached)
@@ -261,7 +257,7 @@ class PushTalk:
             return
         if there.result is None:
             raise er.ConflictError(
-                f"this push was done before ({effect_id}), and somebody has moved {push.ref} since. If it shall be done "
+                f"this push was done before ({effect.effect_id}), and somebody has moved {push.ref} since. If it shall be done "
                 "once more, push with -o 'again=REASON'"
             )
 
@@ -330,13 +326,14 @@ def _again(options: tuple[str, ...]) -> str | None:
 
 
 def not_done(body: EffectBody) -> er.TenureError:
-    """Why an Effect has not happened, as the error of its code."""
-    reason = (body.reason or "").removeprefix("never called: ")
-    code, _, words = reason.partition(":")
-    if body.problem is not None and body.state != EffectState.ABSENT:
-        code, words = body.problem, reason
-    known: Any = er.all_errors().get(code, er.ConflictError)
-    return known(f"{body.state}: {words.strip() or reason or 'not done'} ({body.effect_id})")
+    """Why an Effect has not happened, as the error of its code: that of its problem, or the one that its reason begins
+    with."""
+    reason = (body.reason or "not done").removeprefix("never called: ")
+    first, _, words = reason.partition(":")
+    known = er.all_errors()
+    if first in known:
+        return known[first](f"{words.strip() or 'nothing was done'} ({body.effect_id})")
+    return known.get(body.problem or "", er.ConflictError)(f"{body.state}: {reason} ({body.effect_id})")
 
 
 def visitor_name(visitor: Visitor) -> str:

@@ -40,7 +40,9 @@ from tenure.node.delivery.mirror import NOT_STORED, Mirror
 from tenure.node.delivery.mirrored import Ending
 from tenure.node.delivery.report import PATCH_BYTES, outcome_canceled, outcome_not_started, outcome_of_run
 from tenure.node.delivery.start_failure import failure_of_error, failure_of_spawn
+from tenure.node.execution.capability import remove_file, without
 from tenure.node.execution.following import Follower
+from tenure.node.execution.isolating import agent_folder
 from tenure.node.execution.judging import Ended, judge_run, judge_unseen
 from tenure.node.execution.preparing import Preparer, bare_launch
 from tenure.node.pacing import Backoff
@@ -273,6 +275,8 @@ class Executions:
         async with self._judgements:
             judgement = await self._in_executor(partial(self._judged, holding, state))
             evidence = await self._evidence(holding)
+        judgement = without(holding.grant.capability, judgement)
+        evidence = without(holding.grant.capability, evidence)
         outcome = outcome_of_run(judgement, state.outcome, evidence, is_gone)
         await self._store(holding, Ending(holding.delivery_id, outcome))
 
@@ -324,6 +328,9 @@ class Executions:
 
         Without room it is reported all the same: the run folder still holds what it was made from, so after a crash it is
         made again."""
+        await self._in_executor(
+            partial(remove_file, agent_folder(holding.run_dir, holding.mirrored.recipient))
+        )
         try:
             await self._tools.mirror.end(ending)
         except NOT_STORED as error:

@@ -24,12 +24,14 @@ from tenure.errors import OutcomeUnknownError, TenureError, UnavailableError
 from tenure.harness.protocol import ProtocolReader
 from tenure.harness.summary import ProtocolSummary, advance, turn_said
 from tenure.node.delivery.holding import Holding, Holdings
+from tenure.node.execution.capability import without
 from tenure.node.pacing import Backoff, pause
 from tenure.node.run.folder import Found, RunnerState
 from tenure.node.run.messages import Push, Status
 from tenure.node.run.output import PROTOCOL
 from tenure.node.run.runners import RunnerLine, Runners
 from tenure.node.worktree.workspace import Workspace
+from tenure.node.worktree.worktree import Worktree
 
 RECONNECT_S = (0.02, 2.0)
 """A runner that is about to end has closed its socket and still holds its lock for a moment; one that is stopped may hold
@@ -175,18 +177,29 @@ class Talk:
             return
         while True:
             began_ns = self._tools.clock.awake_ns()
-            count = await self._changed_files(worktree.path)
+            count = await self._changed_files(worktree)
             if count is not None:
                 self._holding.progress = replace(self._holding.progress, files_changed=count)
             took_s = (self._tools.clock.awake_ns() - began_ns) / NS
             await pause(max(self._tools.look_every_s, LOOK_COST * took_s))
 
-    async def _changed_files(self, path: Path) -> int | None:
-        """None when it cannot be told: the agent may have turned the place upside down."""
-        words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal")
+    async def _changed_files(self, worktree: Worktree) -> int | None:
+        """None when it cannot be told: the agent may have turned the place upside down.
+
+        Git is told which repository it is, and looks into no other: in that of an isolated agent, or in a submodule, a
+        filter of the agent's would run as the node."""
+        words = (
+            "status",
+            "--porcelain",
+            "-z",
+            "--no-renames",
+            "--untracked-files=normal",
+            "--ignore-submodules=all",
+        )
+        env = {"GIT_DIR": str(worktree.admin), "GIT_WORK_TREE": str(worktree.path)}
         try:
             said = await self._tools.workspace.git.ask(
-                "count changed files", path, *words, timeout_s=LOOK_BOUND_S
+                "count changed files", worktree.path, *words, timeout_s=LOOK_BOUND_S, env=env
             )
         except (TenureError, OSError):
             return None
@@ -200,7 +213,8 @@ class Talk:
             self._tools.holdings.want_renewal(holding)
         if status.protocol_lines > self._said.lines:
             await self._in_executor(partial(self._said.read_on, status.protocol_lines))
-        holding.progress = progress_of(status, self._said.summary, holding.progress)
+        progress = progress_of(status, self._said.summary, holding.progress)
+        holding.progress = without(holding.grant.capability, progress)
         holding.usage = turn_said(self._said.summary).usage
 
     async def _in_executor(self, work: Callable[[], T]) -> T:

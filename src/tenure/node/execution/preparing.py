@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import Any, TypeVar, final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.core.clock import IdSource
 from tenure.errors import ConfigurationError
 from tenure.harness.port import Harness, LaunchFile, LaunchRequest
 from tenure.harness.port import Launch as HarnessLaunch
 from tenure.node.delivery.holding import Holding
+from tenure.node.execution.capability import Handout
 from tenure.node.execution.context import ContextFetcher
+from tenure.node.execution.isolating import Isolating, Keeping, Places, agent_folder
 from tenure.node.run.messages import Launch, LaunchStep, Limits
 from tenure.node.worktree.workspace import Workspace
 from tenure.node.worktree.worktree import Worktree
@@ -41,11 +44,14 @@ T = TypeVar("T")
 
 
 class PreparerTools(Struct, frozen=True, kw_only=True):
-    """`environment` is the node's own, as the process has it; `harness_for` makes the adapter for a recipient."""
+    """`environment` is the node's own, as the process has it; `harness_for` makes the adapter for a recipient. `hub_url` is
+    where agents find the hub."""
 
     settings: Settings
     environment: Mapping[str, str]
     workspace: Workspace
+    isolating: Isolating
+    hub_url: str
     context: ContextFetcher
     harness_for: Callable[[RecipientSettings], Harness]
     platform: Platform
@@ -66,23 +72,39 @@ class Preparer:
             TenureError: it cannot be prepared; `start_failure` says what that means.
             OSError: a file cannot be written.
         """
-        spec = holding.grant.spec
-        inputs = await self._tools.context.fetch(spec.context, holding.run_dir) if spec.context else ()
+        spec, recipient = holding.grant.spec, holding.mirrored.recipient
+        await self._tools.isolating.check(recipient)
+        folder = agent_folder(holding.run_dir, recipient)
+        await self._in_executor(partial(make_folders, holding.run_dir, folder))
+        inputs = await self._tools.context.fetch(spec.context, folder) if spec.context else ()
         worktree = await self._worktree(holding)
+        handout = self._handout(holding, folder)
         request = LaunchRequest(
             task_id=holding.grant.task_id,
             attempt_no=holding.grant.number,
             delivery_id=holding.delivery_id,
             fence=holding.grant.fence,
             spec=spec,
-            run_dir=str(holding.run_dir),
+            run_dir=str(folder),
             worktree=str(worktree.path) if worktree else None,
             environment={**self._tools.environment, **(worktree.environment if worktree else {})},
             inputs=inputs,
+            capability=handout.variables,
         )
-        made = self._tools.harness_for(holding.mirrored.recipient).launch(request)
-        await self._in_executor(partial(write_files, holding.run_dir, made.files))
-        return self._launch(holding, made, worktree)
+        made = self._tools.harness_for(recipient).launch(request)
+        await self._in_executor(partial(write_files, (*made.files, *handout.files)))
+        places = Places(run_dir=holding.run_dir, worktree=worktree, ca_file=handout.ca_file)
+        keeping = await self._tools.isolating.keep(recipient, places)
+        return self._launch(holding, replace(made, env={**keeping.env, **made.env}), worktree, keeping)
+
+    def _handout(self, holding: Holding, folder: Path) -> Handout:
+        return Handout(
+            hub_url=self._tools.hub_url,
+            capability=holding.grant.capability,
+            scope=holding.grant.spec.scope,
+            folder=folder,
+            ca_file=self._tools.environment.get("TENURE_CA_FILE"),
+        )
 
     async def _worktree(self, holding: Holding) -> Worktree | None:
         spec = holding.grant.spec
@@ -95,24 +117,30 @@ class Preparer:
                 spec.repository, spec.base_sha, holding.mirrored.attempt_id
             )
 
-    def _launch(self, holding: Holding, made: HarnessLaunch, worktree: Worktree | None) -> Launch:
+    def _launch(
+        self, holding: Holding, made: HarnessLaunch, worktree: Worktree | None, keeping: Keeping
+    ) -> Launch:
         spec, settings = holding.grant.spec, self._tools.settings
-        turn = LaunchStep(
-            name=TURN, kind="harness", argv=made.argv, env=made.env, cwd=made.cwd, stdin_path=made.stdin_path
+        step = partial(LaunchStep, env=made.env, run_as=keeping.run_as, is_held=keeping.sandbox is not None)
+        turn = step(
+            name=TURN,
+            kind="harness",
+            argv=keeping.argv(made.argv, made.cwd, made.env),
+            cwd=made.cwd,
+            stdin_path=made.stdin_path,
         )
-        place = str(worktree.path if worktree else holding.run_dir)
+        recipient = holding.mirrored.recipient
+        place = str(worktree.path if worktree else agent_folder(holding.run_dir, recipient))
         checks = tuple(
-            LaunchStep(
+            step(
                 name=check.name,
                 kind="check",
-                argv=check.argv,
-                env=made.env,
+                argv=keeping.argv(check.argv, place, made.env),
                 cwd=place,
                 timeout_s=check.timeout_s,
             )
             for check in spec.checks
         )
-        recipient = holding.mirrored.recipient
         return bare_launch(
             holding,
             self._tools.platform.boot_id,
@@ -121,6 +149,7 @@ class Preparer:
             cancel_grace_s=settings.node.stop_grace_s,
             cgroup_parent=self._tools.platform.cgroup_parent,
             limits=spool_limits(settings, 1 + len(checks)),
+            agent_part=keeping.agent_part,
             steps=(turn, *checks),
         )
 
@@ -152,13 +181,22 @@ def spool_limits(settings: Settings, steps: int) -> Limits:
     )
 
 
-def write_files(run_dir: Path, files: tuple[LaunchFile, ...]) -> None:
-    """Makes the run folder, and in it what must be there before the start, for this user only.
+def make_folders(*folders: Path) -> None:
+    """Makes the run folder and the agent's part of it, for this user only.
+
+    Raises:
+        OSError: one cannot be made.
+    """
+    for folder in folders:
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def write_files(files: tuple[LaunchFile, ...]) -> None:
+    """Writes what must be there before the start, for this user only.
 
     Raises:
         OSError: one cannot be written.
     """
-    run_dir.mkdir(mode=0o700, exist_ok=True)
     for file in files:
         path = Path(file.path)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -21,6 +21,8 @@ else:
 PROTOCOL_FD = 3
 PR_SET_PDEATHSIG = 1
 PR_SET_NO_NEW_PRIVS = 38
+KEYCTL = {"x86_64": 250, "aarch64": 219, "riscv64": 219}
+KEYCTL_JOIN_SESSION_KEYRING = 1
 HELD_DEATH = 128
 SIGNALS = 64
 
@@ -39,6 +41,8 @@ def become(spec: "Json", env: "dict[str, str]", outputs: list[int], fail: int, o
         fail = fcntl.fcntl(fail, fcntl.F_DUPFD_CLOEXEC, 10)
         os.setsid()
         stdin = os.open(spec["stdin_path"] or os.devnull, os.O_RDONLY)
+        if spec.get("run_as") or spec.get("is_held"):
+            leave_keys()
         if spec.get("run_as"):
             take_user(spec["run_as"], outputs)
         # After the change of user, which takes it back.
@@ -59,6 +63,14 @@ def become(spec: "Json", env: "dict[str, str]", outputs: list[int], fail: int, o
         name = errno.errorcode.get(number or 0, type(error).__name__)
         os.write(fail, f"{name} {error}".encode(errors="replace"))
     os._exit(127)
+
+
+def leave_keys() -> None:
+    """Takes an empty session keyring: the kernel's keys of the node's session would be handed down to any user and any
+    namespace. Where there are no keyrings (a container forbids them, another kind of machine) there is nothing to leave."""
+    number = KEYCTL.get(os.uname().machine)
+    if number is not None:
+        call_c("syscall", number, KEYCTL_JOIN_SESSION_KEYRING, 0)
 
 
 def take_user(user: "Json", outputs: list[int]) -> None:

@@ -188,14 +188,9 @@ class Tree:
 
     def held_program(self) -> Process | None:
         """The first that the namespace's own init has started; None before there is one."""
-        parent, table = self.holder, read_processes()
-        for _ in range(2):
-            children = [process for process in table.values() if process.parent == parent]
-            if not children:
-                return None
-            first = min(children, key=lambda process: (process.start, process.pid))
-            parent = first.pid
-        return first
+        table = read_processes()
+        init = first_child(table, self.holder)
+        return first_child(table, init.pid) if init else None
 
     def signal_groups(self, number: int) -> None:
         for group in self.groups:
@@ -309,6 +304,11 @@ def read_processes() -> dict[int, Process]:
         if name.isdigit() and (stat := read_file(f"/proc/{name}/stat")):
             table[int(name)] = Process(int(name), stat)
     return table
+
+
+def first_child(table: dict[int, Process], parent: int) -> Process | None:
+    children = [process for process in table.values() if process.parent == parent]
+    return min(children, key=lambda process: (process.start, process.pid), default=None)
 
 
 def send_signal(process: Process, number: int) -> None:

@@ -204,7 +204,8 @@ class OwnRepositories:
             sha, _, name = line.partition(" ")
             if _SHA.fullmatch(sha) and not name.startswith("refs/remotes/"):
                 yield name, sha
-        pending, seen = [("refs",)], 0
+        pending: list[tuple[str, ...]] = [("refs",)]
+        seen = 0
         while pending:
             at = pending.pop()
             with (
@@ -309,10 +310,12 @@ class OwnRepositories:
         with (worktree.admin / "logs" / "HEAD").open("a", encoding="ascii") as file:
             file.writelines(f"{zero} {sha} {_WHO}\ttaken back\n" for sha in moves)
         path = self.path(worktree)
-        with opened_folder(self._store.root, WORKTREES, folder_name(worktree.attempt_id)) as folder:
-            with contextlib.suppress(OSError, UnsafePathError):
-                if read_plain(folder, ".git", LINE_BYTES).strip() == b"gitdir: " + os.fsencode(path):
-                    self._point(worktree, worktree.admin)
+        with (
+            contextlib.suppress(OSError, UnsafePathError),
+            opened_folder(self._store.root, WORKTREES, folder_name(worktree.attempt_id)) as folder,
+        ):
+            if read_plain(folder, ".git", LINE_BYTES).strip() == b"gitdir: " + os.fsencode(path):
+                self._point(worktree, worktree.admin)
         delete_folder(self._store.root, OWN, path.name)
 
 

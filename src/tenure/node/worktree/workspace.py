@@ -32,7 +32,7 @@ from msgspec import Struct, structs
 from tenure.core.ids import AttemptId
 from tenure.errors import ConflictError, TenureError, WorkspaceBusyError
 from tenure.node.worktree.evidence import PATCH_BYTES, Evidence, EvidenceTaker
-from tenure.node.worktree.own_repository import OwnRepositories, Owner
+from tenure.node.worktree.own_repository import Owner, OwnRepositories
 from tenure.node.worktree.repository_cache import (
     FETCH_TIMEOUT_S,
     RepositoryCache,

@@ -36,8 +36,9 @@ CONVERSATION_S = 3600.0
 DRAIN_S = 2.0
 DRAIN_BYTES = 8_388_608
 """Read and dropped of a request that was answered before its end, so that the sender gets to read the answer."""
-_PATH = re.compile(r"(?P<target>[^:/]+:.{0,400}?)\.git/(?P<what>info/refs|git-upload-pack|git-receive-pack)")
-_PROTOCOL = re.compile(r"version=[012]")
+_PATH = re.compile(
+    r"(?P<target>task|[^:/]+:.{0,400}?)\.git/(?P<what>info/refs|git-upload-pack|git-receive-pack)"
+)
 COPIED = frozenset({"content-type", "cache-control", "expires", "pragma"})
 
 log = structlog.get_logger(__name__)
@@ -129,7 +130,6 @@ class GitFace:
             ),
             content_encoding=self._checked("content-encoding", "gzip", "x-gzip", ""),
             content_length=int(length) if length.isdecimal() else None,
-            protocol=(_PROTOCOL.search(self._headers.get("git-protocol", "")) or [""])[0],
         )
 
     def _checked(self, name: str, *known: str) -> str:

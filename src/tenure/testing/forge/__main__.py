@@ -92,6 +92,9 @@ class Forge:
         fault = self.plan.take(operation, request.text)
         if fault is None:
             return await send(writer, *work())
+        if fault.fault == "held":
+            await self.plan.cleared.wait()
+            return await send(writer, *work())
         return await Broken(fault, work, reader, writer, request).play(self.state)
 
     def routed(self, request: Request) -> tuple[str, Work]:

@@ -7,6 +7,7 @@ first so many that fit.
 
 `seeded` makes a plan of a given share of operations: the same seed, the same plan."""
 
+import asyncio
 import random
 from typing import Any
 
@@ -32,6 +33,7 @@ FAULTS = frozenset(
         "page",  # 200 and a page for people, nothing was done
         "page_after",  # the same, the work was done
         "unreadable",  # the work is done, its JSON is broken
+        "held",  # nothing is done and nothing answered until the faults are cleared; then as if nothing had been
         "hang",  # no answer until the other side goes away; nothing was done
         "hang_after",  # the same, the work was done
         "flood",  # the work is done, the answer has 10 MB
@@ -72,6 +74,7 @@ class Plan:
     def __init__(self, faults: list[Fault] | None = None) -> None:
         self.faults: list[Fault] = []
         self.injected: list[dict[str, Any]] = []
+        self.cleared = asyncio.Event()
         for fault in faults or []:
             self.add(fault)
 
@@ -85,8 +88,10 @@ class Plan:
         self.faults.append(fault)
 
     def clear(self) -> None:
-        """Nothing goes wrong from here on."""
+        """Nothing goes wrong from here on, and what was held goes on."""
         self.faults.clear()
+        self.cleared.set()
+        self.cleared = asyncio.Event()
 
     def take(self, operation: str, text: str) -> Fault | None:
         for fault in self.faults:

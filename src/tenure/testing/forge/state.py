@@ -61,8 +61,10 @@ class Repository:
 
     def find_head(self, branch: str) -> str | None:
         """The commit of a branch; None for one that is not there."""
-        if self.git is None or ".." in branch:
+        if self.git is None:
             return self.refs.get(branch) or sha_of(branch)
+        if ".." in branch:
+            return None
         try:
             return (self.git / "refs" / "heads" / branch).read_text().strip()
         except OSError:

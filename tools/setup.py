@@ -60,7 +60,25 @@ def install(level: str) -> None:
     build = ("--build-constraints", LOCKS / "build.txt")
     run(*pip, "install", "--quiet", "--no-deps", *build, "--editable", ROOT)
     stamp(level).write_text(digest(level))
+    if level == "dev":
+        install_bubblewrap()
     say("ready: .venv/bin/tenure")
+
+
+def install_bubblewrap() -> None:
+    """Install what the tests of the isolation `sandbox` need, where that can be done without asking; they are skipped else."""
+    apt = shutil.which("apt-get")
+    if sys.platform != "linux" or shutil.which("bwrap") or apt is None or os.geteuid() != 0:
+        return
+    say("installing bubblewrap")
+    for words in (
+        ("update", "--quiet"),
+        ("install", "--quiet", "--yes", "--no-install-recommends", "bubblewrap"),
+    ):
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        done = subprocess.run([apt, *words], env=environment, capture_output=True, timeout=300, check=False)
+        if done.returncode and words[0] == "install":
+            say("bubblewrap could not be installed; the tests that need it are skipped")
 
 
 def at_least(level: str) -> list[str]:

@@ -108,3 +108,10 @@ def test_outside_a_repository_it_says_so_and_leaves_nothing(
     done = called("demo", "main", "--repo", str(tmp_path), "--json")
     assert done.error["code"] == "repository_not_found"
     assert not list(place.iterdir())
+
+
+def test_without_a_name_it_is_the_main_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert called("demo", "--json").error["code"] == "repository_not_found"

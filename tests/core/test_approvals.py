@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tenure.core import commands as cm
 from tenure.core import effect_commands as ec
@@ -136,7 +137,7 @@ def test_an_approval_revives_no_lease(lab: Lab) -> None:
 
 
 def test_what_was_approved_is_told_although_the_scope_allows_no_more(lab: Lab) -> None:
-    task_id, delivery = lab.performing(scope=Scope(**{n: getattr(ASKING, n) for n in ASKING.__struct_fields__} | {"most": 1}))  # fmt: skip
+    task_id, delivery = lab.performing(scope=replace(ASKING, most=1))
     effect_id = lab.begin(delivery).effect_id
     lab.approve(task_id, effect_id)
     assert lab.begin(delivery).state == "intended"

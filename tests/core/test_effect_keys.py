@@ -97,15 +97,18 @@ def test_a_key_is_short_and_printable(key: str) -> None:
 def test_the_default_key_is_kind_task_and_subject(lab: Lab) -> None:
     _, delivery = lab.performing()
     effect = lab.effect(lab.begin(delivery, pull_request(head_sha=SHA)).effect_id)
-    assert effect.idempotency_key == f"pull_request:{delivery.task_id}:{SHA}"
-    assert default_key(TASK, Push(ref="x", old=OTHER_SHA, new=SHA)) == f"push:{TASK}:x@{OTHER_SHA[:12]}..{SHA}"
-    assert recorded_key(None, None, TASK, pull_request()) == default_key(TASK, pull_request())
-    assert recorded_key("mine", None, TASK, pull_request()) == "mine"
+    assert effect.idempotency_key == f"pull_request:{delivery.task_id}:{effect.target}/{SHA}"
+    assert (
+        default_key(TASK, "o:r", Push(ref="x", old=OTHER_SHA, new=SHA))
+        == f"push:{TASK}:o:r/x@{OTHER_SHA[:12]}..{SHA}"
+    )
+    assert recorded_key(None, None, TASK, "o:r", pull_request()) == default_key(TASK, "o:r", pull_request())
+    assert recorded_key("mine", None, TASK, "o:r", pull_request()) == "mine"
 
 
 def test_two_long_subjects_have_two_default_keys() -> None:
     heads = [f"tenure/{'x' * 190}{one}" for one in "ab"]
-    keys = {default_key(TASK, PullRequest(head=one, base="main", title="x")) for one in heads}
+    keys = {default_key(TASK, "o:r", PullRequest(head=one, base="main", title="x")) for one in heads}
     assert len(keys) == 2
     assert all(len(one) <= KEY_LENGTH for one in keys)
     many = [
@@ -116,7 +119,7 @@ def test_two_long_subjects_have_two_default_keys() -> None:
 
 
 def test_a_repeat_on_purpose_has_a_key_for_each_reason() -> None:
-    keys = {recorded_key("k", reason, TASK, pull_request()) for reason in ("one", "two", "one", None)}
+    keys = {recorded_key("k", reason, TASK, "o:r", pull_request()) for reason in ("one", "two", "one", None)}
     assert len(keys) == 3
 
 

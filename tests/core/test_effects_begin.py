@@ -207,11 +207,18 @@ def test_the_same_key_with_other_parameters_is_refused_with_both_digests(lab: La
 def test_the_same_key_at_another_target_is_refused(lab: Lab) -> None:
     """Otherwise the second repository would never get its comment and the agent would believe that it did."""
     _, delivery = lab.performing()
-    lab.begin(delivery, target="forge:acme/app")
-    refusal = lab.begin(delivery, target="forge:acme/web")
+    lab.begin(delivery, target="forge:acme/app", key="mine")
+    refusal = lab.begin(delivery, target="forge:acme/web", key="mine")
     assert refusal.code == "idempotency_mismatch"
     assert refusal.facts["recorded_digest"] != refusal.facts["asked_digest"]
     assert lab.begin(delivery, target="forge:acme/web", key="web").state == "intended"
+
+
+def test_without_a_key_the_same_at_another_target_is_another_operation(lab: Lab) -> None:
+    _, delivery = lab.performing()
+    first = lab.begin(delivery, target="forge:acme/app")
+    other = lab.begin(delivery, target="forge:acme/web")
+    assert (first.state, other.state, first.effect_id == other.effect_id) == ("intended", "intended", False)
 
 
 def test_a_mismatch_is_told_even_to_who_has_lost_the_lease_and_changes_nothing(lab: Lab) -> None:

@@ -66,3 +66,28 @@ async def test_a_lookup_with_a_bug_becomes_a_question_and_keeps_no_other_from_be
 
         await eventually_so(is_asked)
         assert (await one.now(broken)).state == "in_doubt"
+
+
+class HangingForOne(FakeProvider):
+    """Asked for one branch, it does not answer."""
+
+    async def find(self, call: Call) -> Found:
+        if getattr(call.params, "head", "") == "tenure/hangs":
+            self.looks += 1
+            await asyncio.Event().wait()
+        return await super().find(call)
+
+
+async def test_a_provider_that_hangs_keeps_no_other_effect_from_being_found() -> None:
+    provider = HangingForOne()
+    async with scene(provider) as one:
+        provider.faults = ["lost", "lost"]
+        hanging = await one.pull("tenure/hangs", wait_s=0)
+
+        async def is_asked() -> bool:
+            return provider.looks == 1
+
+        await eventually_so(is_asked)
+        whole = await one.pull("tenure/whole", wait_s=0)
+        assert (await one.becomes(whole, "confirmed")).reason == "found at the provider"
+        assert (await one.now(hanging)).state == "in_doubt"

@@ -132,9 +132,9 @@ async def effect_commands(desk: Desk, step: str, size: int) -> list[cm.Command]:
     if step == "approve":
         return [ec.Approve(d.task_id, e, True, 1, "ann", "x") for d, e in zip(held, effects, strict=True)]
     if step in ("begin again", "adopt"):
-        for end in (ec.IssueEffect, ec.SettleEffect):
-            more = (9_000,) if end is ec.IssueEffect else (CallEnd.CONFIRMED, "{}")
-            await desk.ledger.execute_many([end(one, "call", *more) for one in effects])
+        await desk.ledger.execute_many([ec.IssueEffect(one, "call", 9_000) for one in effects])
+        done = [ec.SettleEffect(one, "call", CallEnd.CONFIRMED, "{}") for one in effects]
+        await desk.ledger.execute_many(done)
         key = "other" if step == "adopt" else None
         return [desk.beginning(*pair, key=key) for pair in zip(held, params, strict=True)]
     return await call_commands(desk, step, held, effects)

@@ -29,8 +29,7 @@ def main(home: Path, data: Path, sockets: list[str], victim: int) -> None:
             found.update(name.decode() for name in MARK.findall(text))
     for text in (*memory(victim), *(answer(path) for path in [*sockets, "/var/run/docker.sock"])):
         found.update(name.decode() for name in MARK.findall(text))
-    print("FOUND " + " ".join(sorted(found)))
-    print("LOOKED")
+    sys.stdout.write(f"FOUND {' '.join(sorted(found))}\nLOOKED\n")
 
 
 def environments() -> Iterator[bytes]:

@@ -17,13 +17,13 @@ from typing import Any, final
 import msgspec
 
 from tenure.core.access import Role
+from tenure.node.run.sweep import sweep_now
 from tenure.runtime.clock import RealClock
 from tenure.runtime.isolation import sandbox_problem
 from tenure.runtime.settings_schema import RecipientSettings, SandboxSettings
 from tests.eventually import eventually
 from tests.process.test_node_daemon import BOOT_ID, BOUND_S, ROOT, RealLab, kill_runner
 from tests.servers.face import TOKENS, served
-from tenure.node.run.sweep import sweep_now
 
 AGENT_USER = "nobody"
 """Every machine has it. It owns nothing, which is all that these tests need."""
@@ -126,13 +126,13 @@ class Site:
         line = await asyncio.wait_for(asyncio.to_thread(self.daemon.stdout.readline), BOUND_S)
         assert line == b"ready\n", self.log.read_text()
 
-    async def run(self, script: str, **spec: Any) -> Any:
-        """An Attempt of this shell script, once it has a verdict; `evidence` of it as data."""
+    async def run(self, script: str | tuple[str, ...], **spec: Any) -> Any:
+        """An Attempt of this shell script, or of these words, once it has a verdict; `evidence` of it as data."""
         task_id = await self.submit(script, **spec)
         return await self.verdict(task_id)
 
-    async def submit(self, script: str, **spec: Any) -> str:
-        command = ("/bin/sh", "-c", f"DIR={self.shared}; {script}")
+    async def submit(self, script: str | tuple[str, ...], **spec: Any) -> str:
+        command = ("/bin/sh", "-c", f"DIR={self.shared}; {script}") if isinstance(script, str) else script
         return await self.hub.submit(to="agent", command=command, **spec)
 
     async def verdict(self, task_id: str) -> Any:
@@ -174,13 +174,13 @@ def serve_secret(path: Path) -> None:
 
 def output(attempt: Any) -> str:
     """The end of what the program printed."""
-    return msgspec.json.decode(bytes(attempt.evidence))["harness"]["output_tail"]
+    return msgspec.json.decode(bytes(attempt.evidence))["harness"].get("output_tail", attempt.summary)
 
 
 @contextmanager
 def open_place() -> Iterator[Path]:
     """A folder that every user can get to, as /var/lib is and a test's own is not."""
-    place = Path(tempfile.mkdtemp(prefix="tenure-isolation-", dir="/var/tmp"))  # noqa: S108 - see above
+    place = Path(tempfile.mkdtemp(prefix="tenure-isolation-", dir="/var/tmp"))
     place.chmod(0o711)
     try:
         yield place
@@ -189,9 +189,11 @@ def open_place() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def site(isolation: str, sandbox: SandboxSettings | None = None) -> AsyncIterator[Site]:
-    more = {} if sandbox is None else {"sandbox": sandbox}
+async def site(isolation: str, **sandbox: Any) -> AsyncIterator[Site]:
+    """With the folder `shared` for programs to write notes in, whatever else a sandbox is to show."""
     with open_place() as place:
+        shown = {"write": (str(place / "shared"),), **sandbox}
+        more = {"sandbox": SandboxSettings(**shown)} if isolation == "sandbox" else {}
         async with served(RealLab()) as (hub, listening):
             made = Site(place, hub, listening.url, recipient(isolation, **more))  # type: ignore[arg-type] - a fake stands for it
             try:

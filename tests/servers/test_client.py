@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import httpx
@@ -305,7 +305,7 @@ async def test_an_answer_is_not_read_beyond_its_bound(monkeypatch: pytest.Monkey
     monkeypatch.setattr(link, "ANSWER_BYTES", 1_000)
     read = 0
 
-    async def endless() -> Any:
+    async def endless() -> AsyncGenerator[bytes]:
         nonlocal read
         while True:
             read += 1

@@ -232,7 +232,7 @@ class EffectRules:
         effect_id = EffectId(rest) if rest.startswith("e_") else None
         command = ec.Approve(
             self.lab.task(task_id).task_id, effect_id, approve, version or item.version, "ann", "I read it"
-        )  # type: ignore[arg-type]
+        )
         self.lab.run(command)
 
     @invariant()

@@ -45,7 +45,7 @@ def decide_begin_effect(draft: Draft, command: BeginEffect) -> EffectAnswer | Re
     if delivery is None:
         return _stale(command.delivery_id)
     task = draft.get(Task, delivery.task_id)
-    key = recorded_key(command.key, command.again, task.task_id, command.params)
+    key = recorded_key(command.key, command.again, task.task_id, command.target, command.params)
     refusal = _input_refusal(command, task, delivery)
     if refusal is not None:
         return refusal
@@ -73,7 +73,7 @@ def _begin_new(
     refusal = _bound_refusal(draft, task, delivery)
     if refusal is not None:
         return refusal
-    key = recorded_key(command.key, command.again, task.task_id, command.params)
+    key = recorded_key(command.key, command.again, task.task_id, command.target, command.params)
     same = None if command.again else _same_meaning(draft, command, task)
     if same is not None:
         return _stands_for(draft, same, task, delivery, key)

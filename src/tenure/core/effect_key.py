@@ -25,15 +25,19 @@ _UNSTABLE = (
 _SHA = re.compile(r"(?<![0-9a-f])([0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-f])", re.IGNORECASE)
 
 
-def default_key(task_id: TaskId, params: Params) -> str:
-    """`kind:task:subject`; a subject that is too long is there by its digest."""
-    key = f"{params.kind}:{task_id}:{params.subject}"
-    return key if len(key) <= KEY_LENGTH else f"{params.kind}:{task_id}:{digest(params.subject)}"
+def default_key(task_id: TaskId, target: str, params: Params) -> str:
+    """`kind:task:subject`, the subject being the target and what is done there; one that is too long is there by its
+    digest."""
+    subject = f"{target}/{params.subject}"
+    key = f"{params.kind}:{task_id}:{subject}"
+    return key if len(key) <= KEY_LENGTH else f"{params.kind}:{task_id}:{digest(subject)}"
 
 
-def recorded_key(asked: str | None, again: str | None, task_id: TaskId, params: Params) -> str:
+def recorded_key(
+    asked: str | None, again: str | None, task_id: TaskId, target: str, params: Params
+) -> str:
     """The key that stands in the record. A repeat on purpose has one of its own, the same for the same reason."""
-    key = asked or default_key(task_id, params)
+    key = asked or default_key(task_id, target, params)
     return f"{key}#again:{digest(again)[:12]}" if again else key
 
 

@@ -92,6 +92,7 @@ def _grant_for(
                 token_digest=offer.token_digest,
                 harness=recipient.harness,
                 model=recipient.model,
+                isolation=recipient.isolation,
                 term_ms=draft.terms.offer_ttl_ms,
             )
         )

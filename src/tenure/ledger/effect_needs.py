@@ -35,7 +35,7 @@ def begin_plan(command: ec.BeginEffect, wants: Wants, world: LoadedWorld) -> Pla
     wants.key(Task, delivery.task_id)
     wants.key(Attempt, delivery.attempt_id)
     wants.key(Node, delivery.node_id)
-    key = (delivery.task_id, recorded_key(command.key, command.again, delivery.task_id, params))
+    key = (delivery.task_id, recorded_key(command.key, command.again, delivery.task_id, command.target, params))
     about = (delivery.task_id, str(params.kind), params.subject)
     wants.look_up("effect_keys", key)
     wants.look_up("effects_about", about)

@@ -85,7 +85,7 @@ class NodeDaemon:
         self._stopping = asyncio.Event()
         for recipient in settings.recipients:
             tools.harness_for(recipient)  # told now, and not at the first grant
-        refuse_weaker(settings.recipients)
+        refuse_weaker(settings.recipients, folder.root)
 
     def stop(self) -> None:
         """Asks `run` to return. Runs that are under way go on by themselves."""

@@ -11,6 +11,7 @@ import grp
 import os
 import pwd
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -43,14 +44,14 @@ class AgentUser(Struct, frozen=True):
     home: str
 
 
-def refuse_weaker(recipients: Iterable[RecipientSettings]) -> None:
+def refuse_weaker(recipients: Iterable[RecipientSettings], data_folder: Path) -> None:
     """Refuses recipients that ask for more than this machine can keep.
 
     Raises:
         ConfigurationError: the first of them, with what to do.
     """
     for recipient in recipients:
-        says = isolation_problem(recipient)
+        says = isolation_problem(recipient, data_folder)
         if says is not None:
             raise ConfigurationError(
                 f"recipient {recipient.name} cannot be kept apart as isolation = {recipient.isolation!r} says: {says}",
@@ -59,7 +60,7 @@ def refuse_weaker(recipients: Iterable[RecipientSettings]) -> None:
             )
 
 
-def isolation_problem(recipient: RecipientSettings) -> str | None:
+def isolation_problem(recipient: RecipientSettings, data_folder: Path) -> str | None:
     """Why this machine cannot keep a recipient as its settings say, and what to do; None if it can."""
     match recipient.isolation:
         case "open":
@@ -67,7 +68,7 @@ def isolation_problem(recipient: RecipientSettings) -> str | None:
         case "sandbox":
             return sandbox_problem()
         case "user":
-            return user_problem(recipient.user or "")
+            return user_problem(recipient.user or "") or way_problem(data_folder)
 
 
 @cache
@@ -133,20 +134,23 @@ def group_names(user: AgentUser) -> set[str]:
     return {one.gr_name for one in grp.getgrall() if one.gr_gid in user.groups}
 
 
+def way_problem(top: Path) -> str | None:
+    """Why other users cannot get to a folder, whatever its own mode; None if they can. It need not be there yet."""
+    for above in top.resolve().parents:
+        if above.exists() and not above.stat().st_mode & stat.S_IXOTH:
+            return (
+                f"other users cannot get to {top}, since {above} is closed to them; keep the data folder elsewhere"
+                " (TENURE_HOME=/var/lib/tenure)"
+            )
+    return None
+
+
 def open_way(top: Path, *folders: Path) -> None:
     """Lets other users pass through `top` and what leads from it to each of these folders, and list nothing.
 
     Raises:
-        ConfigurationError: something above `top` is closed to others.
         OSError: a mode cannot be changed.
     """
-    for above in top.resolve().parents:
-        if not above.stat().st_mode & 0o001:
-            raise ConfigurationError(
-                f"other users cannot get to {top}, since {above} is closed to them; keep the data folder elsewhere"
-                " (TENURE_HOME=/var/lib/tenure) for isolation = 'user'",
-                path=str(above),
-            )
     for folder in folders:
         for step in (folder, *folder.parents):
             mode = step.stat().st_mode & 0o777

@@ -50,8 +50,8 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
     from tenure.cli.process.hub_wiring import running_hub
     from tenure.cli.process.process_mark import write_mark
     from tenure.cli.process.provider_wiring import provider_look
-    from tenure.cli.process.readiness import say_ready
     from tenure.cli.process.push_wiring import push_gate
+    from tenure.cli.process.readiness import say_ready
     from tenure.servers.rest.app import create_app
     from tenure.servers.rest.connection import Bounds
     from tenure.servers.rest.serve import Bind, serve

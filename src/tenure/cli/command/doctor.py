@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Any
 from tenure.cli.invocation import Invocation, command, family
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tenure.cli.check.finding import Finding
+    from tenure.runtime.settings import Settings
 
 app = family()
 
 MARKS = {"ok": "ok", "warn": "WARN", "fail": "FAIL"}
+KEEPS = {
+    "open": "the agent can read what this user can read, credentials included",
+    "user": "the agent runs as a user of its own",
+    "sandbox": "the agent sees its worktree and the system's programs",
+}
 LEVELS = tuple(MARKS)
 """From harmless to grave."""
 
@@ -58,6 +66,7 @@ async def findings(cli: Invocation) -> list[Finding]:
     found.append(machine_check.check_clock(cli.home, now_ms))
     found.append(machine_check.check_limits())
     found += platform_findings()
+    found += isolation_findings(settings, cli.home)
     holder = hub_check.holder(cli.home, HUB_PART)
     found.append(machine_check.check_port(settings, hub_runs=holder is not None))
     found += check_providers(settings.providers, cli.home / HUB_PART, cli.env)
@@ -74,6 +83,29 @@ def platform_findings() -> list[Finding]:
     if not platform.weaknesses:
         return [ok("platform", f"{platform.system} carries the full guarantee (cgroup v2, subreaper, pidfd)")]
     return [warn(f"platform: {one.code}", one.consequence, one.remedy) for one in platform.weaknesses]
+
+
+def isolation_findings(settings: Settings, home: Path) -> list[Finding]:
+    """How each recipient of this machine is kept apart, and whether it can be; without any, what there could be."""
+    from tenure.cli.check.finding import fail, ok
+    from tenure.cli.process.default_recipient import recipients_of
+    from tenure.runtime.isolation import isolation_problem, sandbox_problem
+
+    found: list[Finding] = []
+    for one in recipients_of(settings):
+        check, problem = f"isolation: {one.name}", isolation_problem(one, home)
+        if problem is not None:
+            found.append(
+                fail(
+                    check, f"{one.isolation} cannot be kept: {problem}", "mend that, or set another isolation"
+                )
+            )
+        else:
+            found.append(ok(check, f"{one.isolation}: {KEEPS[one.isolation]}"))
+    missing = sandbox_problem()
+    if missing is not None and not any(one.isolation == "sandbox" for one in recipients_of(settings)):
+        found.append(ok("sandbox", f"not asked for, and not possible here: {missing}"))
+    return found
 
 
 def tell(cli: Invocation, found: list[Any]) -> None:

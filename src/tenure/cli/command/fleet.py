@@ -109,12 +109,13 @@ async def recipients(cli: Invocation) -> None:
             f"{one.slots_used}/{one.capacity}",
             one.harness,
             one.model or "",
+            one.isolation,
             " ".join(one.pools),
             one.why,
         )
         for one in found
     )
-    cli.out.table(("recipient", "busy", "harness", "model", "pools", "now"), rows)
+    cli.out.table(("recipient", "busy", "harness", "model", "isolation", "pools", "now"), rows)
 
 
 async def every_node(hub: HubClient) -> list[NodeBody]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenure.cli.exit_code import NEEDS_YOU, TIMED_OUT
 from tenure.cli.text.effect import effect_section, scope_text
-from tenure.cli.text.evidence import changes_text
+from tenure.cli.text.evidence import changes_text, evidence_of
 from tenure.cli.text.moment import shown_age, shown_duration
 from tenure.cli.text.output import one_line
 from tenure.wire.codec import parse_instant
@@ -142,6 +142,7 @@ def attempt_pairs(attempt: AttemptBody, now_ms: int, *, details: bool) -> Iterat
     yield "took", shown_duration(attempt_seconds(attempt)) if attempt.ended_at else None
     yield "changed", changes_text(attempt)
     yield "used", usage_text(attempt.usage)
+    yield "isolation", evidence_of(attempt).get("isolation")
     if attempt.answer:
         yield "answer", f"{attempt.answer} by {attempt.answer_by}: {attempt.answer_because}"
     if details:

@@ -284,9 +284,10 @@ async def filled(cli: Invocation, story: Story, place: Path) -> AsyncGenerator[R
             await started(cli, "hub", place / "tenure.toml")
             url, token = local_hub_url(folder.root), local_token(folder.root)
             story.say(f"hub ready at {url}")
-            for name in NODES:
-                await started(cli, "node", place / f"{name}.toml", "--local")
-                story.say(f"node {name} ready with the recipient {RECIPIENT}@{name} in the pool {POOL}")
+            await asyncio.gather(*(started(cli, "node", place / f"{name}.toml", "--local") for name in NODES))
+            story.say(
+                f"nodes {' and '.join(NODES)} ready, each with a recipient {RECIPIENT} in the pool {POOL}"
+            )
             async with HubClient(url or "", token) as hub:
                 stage = Stage(cli, hub, folder, remote)
                 race = RaceStage(stage, forge, remote, credential, stopped)

@@ -113,7 +113,9 @@ SENTENCES: dict[str, Sentence] = {
     "attempt_created": _created,
     "dependency_completed": _dependency,
     "dependency_failed": lambda e: f"{e['dependency']} ended {e['state']}, so this waits for a person",
-    "delivery_granted": lambda e: f"offered to {e['recipient']} under fence {e['fence']}",
+    "delivery_granted": lambda e: (
+        f"offered to {e['recipient']} under fence {e['fence']} (isolation {e.get('isolation', 'open')})"
+    ),
     "grant_voided": lambda e: f"the offer was taken back: {e['reason']}; nothing had started",
     "delivery_acknowledged": lambda _: "handed over: the node has it in its own store",
     "attempt_started": lambda e: f"attempt {e['number']} started",

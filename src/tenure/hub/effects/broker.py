@@ -61,6 +61,8 @@ class Broker:
         self._calls: dict[EffectId, asyncio.Task[None]] = {}
         self._once_more: set[EffectId] = set()
         """Intended again in the very commit that ended a call of theirs, which is not quite gone yet."""
+        self._wanted: set[EffectId] = set()
+        self._reading: asyncio.Future[dict[str, Effect]] | None = None
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._waiters: dict[EffectId, set[asyncio.Event]] = {}
         self.soon: Callable[[EffectId], None] = lambda _: None
@@ -106,7 +108,7 @@ class Broker:
         try:
             while True:
                 woken.clear()
-                effect = await self._ledger.find(Effect, effect_id)
+                effect = await self._find(effect_id)
                 left = until - asyncio.get_running_loop().time()
                 if effect is None or effect.has_ended or left <= 0:
                     return effect
@@ -120,6 +122,18 @@ class Broker:
             if not self._waiters[effect_id]:
                 del self._waiters[effect_id]
 
+    async def _find(self, effect_id: EffectId) -> Effect | None:
+        """The Effect as it is now. All whom one commit has woken share one read."""
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self._read())
+        self._wanted.add(effect_id)
+        return (await asyncio.shield(self._reading)).get(effect_id)
+
+    async def _read(self) -> dict[str, Effect]:
+        # It runs when the loop turns next, and by then all of them have asked.
+        wanted, self._wanted, self._reading = self._wanted, set(), None
+        return await self._ledger.find_many(Effect, wanted)
+
     async def close(self) -> None:
         """Give up what is under way. Issued calls are found out about at the next start."""
         calls = list(self._calls.values())
@@ -130,7 +144,7 @@ class Broker:
 
     async def _call(self, effect_id: EffectId) -> None:
         try:
-            effect = await self._ledger.find(Effect, effect_id)
+            effect = await self._find(effect_id)
             if effect is None or not effect.is_to_be_called:
                 return
             try:
@@ -222,8 +236,9 @@ class Broker:
         """Ask the provider whether it has the Effect; when it was asked, and what it said.
 
         Raises:
-            UnavailableError: it cannot be asked now, or gave no answer.
+            UnavailableError: it cannot be asked now, or gave no answer, or none that its adapter can take.
             ProviderRefusedError: it does not answer us.
+            TenureError: another word of the adapter's.
         """
         asked = self._ledger.now()
         call = await self.call_of(effect, reached, CALL_S)

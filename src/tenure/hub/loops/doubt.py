@@ -2,7 +2,10 @@
 
 The store says which Effects are to be looked at: calls whose time is over or whose hub is gone become in doubt; those
 in doubt are asked for at their provider, at once in hope and again when "not there" can prove something. A provider
-that does not answer is asked less and less often, and after a while a person is told."""
+that does not answer is asked less and less often, and after a while a person is told.
+
+No turn waits for a lookup: a provider that hangs keeps its own places and nobody else's. What a lookup raises is the
+failure of the next turn."""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from tenure.ledger.port import Committed, Ledger
 
 AT_ONCE = 1_000
 LOOKING = 16
-"""Lookups at a time."""
+"""Lookups at one provider at a time."""
 FIRST_PAUSE_MS = 500
 LONGEST_PAUSE_MS = 60_000
 TELL_AFTER = 5
@@ -44,11 +47,19 @@ class DoubtLoop:
         self._soon: dict[EffectId, None] = {}
         self._failures: dict[EffectId, int] = {}
         self._not_before: dict[EffectId, int] = {}
+        self._looking: dict[EffectId, asyncio.Task[None]] = {}
+        self._places: dict[str, asyncio.Semaphore] = {}
         self._is_first = True
         broker.soon = self.soon
 
     async def run(self) -> None:
-        await run_enduring("doubt", self.turn, self.start)
+        try:
+            await run_enduring("doubt", self.turn, self.start)
+        finally:
+            lookups = list(self._looking.values())
+            for lookup in lookups:
+                lookup.cancel()
+            await asyncio.gather(*lookups, return_exceptions=True)
 
     def start(self) -> None:
         self._is_first = True
@@ -67,8 +78,9 @@ class DoubtLoop:
                 self.alarm.no_later_than(committed.wall_ms + fact.again_after_ms)
 
     async def turn(self) -> None:
-        """Look at everything that is due, then sleep until the next one is."""
+        """Begin to look at everything that is due, then sleep until the next one is."""
         self.alarm.begin()
+        self._take_leave()
         hoped, self._soon = list(self._soon), {}
         now_ms = self._clock.wall_ms()
         # After a start every call of the hub before is looked at, due or not.
@@ -84,10 +96,31 @@ class DoubtLoop:
             for one in found.values()
             if one.is_asked_for and self._not_before.get(one.effect_id, 0) <= now_ms
         ]
-        for first in range(0, len(asked), LOOKING):
-            await asyncio.gather(*(self._look(one) for one in asked[first : first + LOOKING]))
+        for one in asked:
+            if one.effect_id not in self._looking:
+                lookup = asyncio.ensure_future(self._look_in_turn(one))
+                lookup.add_done_callback(self._ended)
+                self._looking[one.effect_id] = lookup
         self._forget(found)
         await self._sleep()
+
+    def _take_leave(self) -> None:
+        """Forget the lookups that are over; what one of them raised is raised here."""
+        over = {name: one for name, one in self._looking.items() if one.done() and not one.cancelled()}
+        for name in over:
+            del self._looking[name]
+        failed = [one for one in over.values() if one.exception() is not None]
+        for one in failed:
+            one.result()
+
+    def _ended(self, lookup: asyncio.Task[None]) -> None:
+        if not lookup.cancelled() and lookup.exception() is not None:
+            self.alarm.ring()
+
+    async def _look_in_turn(self, effect: Effect) -> None:
+        provider = effect.target.partition(":")[0]
+        async with self._places.setdefault(provider, asyncio.Semaphore(LOOKING)):
+            await self._look(effect)
 
     async def _sleep(self) -> None:
         next_ms = await self._ledger.next_effect_due_ms()

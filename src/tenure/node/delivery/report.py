@@ -50,11 +50,12 @@ class RunFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ReportEvidence(Struct, frozen=True, kw_only=True):
     """The evidence of one report.
 
-    `harness`: the end of the turn and of the checks, with the tails of their output. `run`: what the runner saw beside
+    `isolation`: how the agent was kept apart. `harness`: the end of the turn and of the checks, with the tails of their output. `run`: what the runner saw beside
     that. `worktree`: what is in the worktree, with the patch. `before_start`: why nothing was started. `cut`: what was
     left out for lack of room."""
 
     version: int = VERSION
+    isolation: str | None = None
     harness: Evidence | None = None
     run: RunFacts | None = None
     worktree: WorktreeEvidence | None = None
@@ -63,11 +64,16 @@ class ReportEvidence(Struct, frozen=True, kw_only=True):
 
 
 def outcome_of_run(
-    judgement: Judgement, runner: RunnerOutcome | None, worktree: WorktreeEvidence | None, tree_gone: bool
+    judgement: Judgement,
+    runner: RunnerOutcome | None,
+    worktree: WorktreeEvidence | None,
+    tree_gone: bool,
+    isolation: str | None = None,
 ) -> Outcome:
-    """The Outcome of a run. `runner`: what its runner recorded; None where that is gone without a record."""
+    """The Outcome of a run. `runner`: what its runner recorded; None where that is gone without a record. `isolation`: how
+    its agent was kept apart."""
     facts = None if runner is None else run_facts(runner)
-    evidence = ReportEvidence(harness=judgement.evidence, run=facts, worktree=worktree)
+    evidence = ReportEvidence(isolation=isolation, harness=judgement.evidence, run=facts, worktree=worktree)
     return bounded(
         Outcome(
             verdict=judgement.verdict,

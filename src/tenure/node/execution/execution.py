@@ -277,7 +277,9 @@ class Executions:
             evidence = await self._evidence(holding)
         judgement = without(holding.grant.capability, judgement)
         evidence = without(holding.grant.capability, evidence)
-        outcome = outcome_of_run(judgement, state.outcome, evidence, is_gone)
+        outcome = outcome_of_run(
+            judgement, state.outcome, evidence, is_gone, holding.mirrored.recipient.isolation
+        )
         await self._store(holding, Ending(holding.delivery_id, outcome))
 
     def _tell_start(self, holding: Holding, state: RunnerState) -> None:

@@ -75,7 +75,7 @@ class Isolating:
     def __init__(
         self, store: Path, workspace: Workspace, environment: Mapping[str, str], executor: Executor
     ) -> None:
-        self._store = store
+        self._data_folder = store.parents[DATA_FOLDER - 1]
         self._workspace = workspace
         self._environment = environment
         self._executor = executor
@@ -86,7 +86,7 @@ class Isolating:
         Raises:
             ConfigurationError: this machine cannot keep it apart as asked.
         """
-        await self._in_executor(partial(refuse_weaker, (recipient,)))
+        await self._in_executor(partial(refuse_weaker, (recipient,), self._data_folder))
 
     async def keep(self, recipient: RecipientSettings, places: Places) -> Keeping:
         """Gives the agent its places, whose files are all there by now.
@@ -112,7 +112,7 @@ class Isolating:
         if places.worktree:
             own = await self._workspace.separate(places.worktree, owner)
             ways += [places.worktree.path.parent, own.parent]
-        await self._in_executor(partial(open_way, self._store.parents[DATA_FOLDER - 1], *ways))
+        await self._in_executor(partial(open_way, self._data_folder, *ways))
         await self._in_executor(partial(give_tree, agent_part, owner))
         return Keeping(
             env={"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "SHELL": "/bin/sh"},
@@ -153,7 +153,7 @@ class Isolating:
         Raises:
             ConfigurationError: a place holds the data folder, or is in it.
         """
-        data = self._store.parents[DATA_FOLDER - 1].resolve()
+        data = self._data_folder.resolve()
         for place in shown:
             real = place.resolve()
             if data.is_relative_to(real) or real.is_relative_to(data):

@@ -87,7 +87,7 @@ class Preparer:
             spec=spec,
             run_dir=str(folder),
             worktree=str(worktree.path) if worktree else None,
-            environment={**self._tools.environment, **(worktree.environment if worktree else {})},
+            environment=await self._environment(recipient, worktree),
             inputs=inputs,
             capability=handout.variables,
         )
@@ -96,6 +96,13 @@ class Preparer:
         places = Places(run_dir=holding.run_dir, worktree=worktree, ca_file=handout.ca_file)
         keeping = await self._tools.isolating.keep(recipient, places)
         return self._launch(holding, replace(made, env={**keeping.env, **made.env}), worktree, keeping)
+
+    async def _environment(self, recipient: RecipientSettings, worktree: Worktree | None) -> dict[str, str]:
+        """The node's own, and who commits in the worktree."""
+        if worktree is None:
+            return dict(self._tools.environment)
+        hidden = {} if recipient.isolation == "open" else await self._tools.workspace.identity()
+        return {**hidden, **self._tools.environment, **worktree.environment}
 
     def _handout(self, holding: Holding, folder: Path) -> Handout:
         return Handout(

@@ -34,6 +34,7 @@ from tenure.runtime.data_folder import sync_folder, write_atomically
 
 LAUNCH, STARTED, OUTCOME, LOCK, CONTROL = "launch.json", "started_by", "outcome.json", "lock", "control"
 _FOLDER_MODE = 0o700
+_MAY_PASS = 0o011
 
 
 class Found(StrEnum):
@@ -64,7 +65,8 @@ def write_launch(run_dir: Path, launch: Launch) -> None:
         OSError: it cannot be written for another reason.
     """
     run_dir.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
-    run_dir.chmod(_FOLDER_MODE)
+    # Who may pass through to a part of it (another user's, under the isolation `user`) still may.
+    run_dir.chmod(_FOLDER_MODE | run_dir.stat().st_mode & _MAY_PASS)
     # Else a power cut could take the whole folder, and its absence would read as proof that nothing was started.
     sync_folder(run_dir.parent)
     write_atomically(run_dir / LAUNCH, msgspec.json.encode(launch))

@@ -326,6 +326,18 @@ class Workspace:
                     found[variable] = value or fallback
         return found
 
+    async def identity(self) -> dict[str, str]:
+        """Who commits, in full: for an agent that cannot read the user's own settings.
+
+        Raises:
+            TenureError: git cannot be run.
+        """
+        found: dict[str, str] = {}
+        for part, fallback in (("name", AGENT_NAME), ("email", AGENT_EMAIL)):
+            value = await self._setting(self.store.root, f"user.{part}") or fallback
+            found |= {f"GIT_{role}_{part.upper()}": value for role in ("AUTHOR", "COMMITTER")}
+        return found
+
     async def _setting(self, at: Path, name: str) -> str:
         """A git setting as it holds in a folder, which need not be in a repository; empty where it is not set."""
         outside = {"GIT_CEILING_DIRECTORIES": str(self.store.root.parent)}

@@ -40,8 +40,13 @@ PLAIN_S = 600.0
 
 
 def lines() -> Iterator[dict[str, Any]]:
-    yield from fault_run(operations(SEED, OPERATIONS), SEED, CELLS)
+    found: list[dict[str, Any]] = []
+    for line in fault_run(operations(SEED, OPERATIONS), SEED, CELLS):
+        found.append(line)
+        yield line
     yield from _effects_cost.lines()
+    if said := problems(found):
+        sys.exit("\n".join(said))
 
 
 def fault_run(
@@ -92,7 +97,7 @@ def outcome_line(seed: int, made: list[Operation], ours: Tenure, run: list[Cell]
         "target_met": ">= 0.3",
         "tenure": spread(ours.counts[one.name] for one in made),
         "with_find": ends_of(finding, ours),
-        "alone_with_find": round(alone / len(finding), 4),
+        "alone_with_find": round(alone / (len(finding) or 1), 4),
         "target_alone": ">= 0.99",
         "without_find": ends_of([one for one in made if not one.finds], ours),
         "strays": ours.strays,

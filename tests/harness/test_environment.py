@@ -15,6 +15,7 @@ from tenure.harness.environment import (
     MODEL_VARIABLES,
     SESSION_VARIABLES,
     WITHOUT_CREDENTIALS,
+    closed_environment,
     open_environment,
 )
 
@@ -104,3 +105,29 @@ def test_git_finds_no_credentials_although_the_users_configuration_has_helpers(t
     refused = fill(open_environment(user))
     assert refused.returncode != 0
     assert "hush" not in refused.stdout
+
+
+def test_closed_isolations_pass_on_what_is_listed_and_nothing_else() -> None:
+    inherited = {
+        "PATH": "/bin",
+        "LC_ALL": "C",
+        "ANTHROPIC_API_KEY": "model",
+        "CLAUDE_CODE_OAUTH_TOKEN": "model",
+        "MINE": "wanted",
+        "BOT_SECRET": "x",
+        "GITHUB_TOKEN": "x",
+        "SSH_AUTH_SOCK": "x",
+        "DBUS_SESSION_BUS_ADDRESS": "x",
+        "XDG_RUNTIME_DIR": "x",
+        "HOME": "/home/user",
+        "TENURE_HOME": "x",
+        "GIT_DIR": "x",
+    }
+    passed = closed_environment(inherited, strip=("LC_*",), keep=("MINE", "TENURE_HOME"))
+    assert set(passed) - set(WITHOUT_CREDENTIALS) == {
+        "PATH",
+        "ANTHROPIC_API_KEY",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "MINE",
+    }
+    assert WITHOUT_CREDENTIALS.items() <= passed.items()

@@ -50,9 +50,9 @@ class RunFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ReportEvidence(Struct, frozen=True, kw_only=True):
     """The evidence of one report.
 
-    `isolation`: how the agent was kept apart. `harness`: the end of the turn and of the checks, with the tails of their output. `run`: what the runner saw beside
-    that. `worktree`: what is in the worktree, with the patch. `before_start`: why nothing was started. `cut`: what was
-    left out for lack of room."""
+    `isolation`: how the agent was kept apart. `harness`: the end of the turn and of the checks, with the tails of their
+    output. `run`: what the runner saw beside that. `worktree`: what is in the worktree, with the patch. `before_start`:
+    why nothing was started. `cut`: what was left out for lack of room."""
 
     version: int = VERSION
     isolation: str | None = None

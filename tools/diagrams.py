@@ -12,6 +12,7 @@ from typing import Any
 
 from tenure.core.attempt import ANSWER_TRANSITIONS, ATTEMPT_TRANSITIONS
 from tenure.core.delivery import DELIVERY_TRANSITIONS
+from tenure.core.effect import EFFECT_TRANSITIONS
 from tenure.core.task import CANCEL_TRANSITIONS, TASK_TRANSITIONS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,7 +26,10 @@ TABLES: dict[str, Table] = {
     "DELIVERY_TRANSITIONS": DELIVERY_TRANSITIONS,
     "CANCEL_TRANSITIONS": CANCEL_TRANSITIONS,
     "ANSWER_TRANSITIONS": ANSWER_TRANSITIONS,
+    "EFFECT_TRANSITIONS": EFFECT_TRANSITIONS,
 }
+STARTS: dict[str, tuple[str, ...]] = {"EFFECT_TRANSITIONS": ("awaiting_approval", "intended")}
+"""Where a life cycle begins, if not in its table's first state."""
 
 
 def main() -> int:
@@ -36,18 +40,19 @@ def main() -> int:
 
 def with_diagrams(text: str) -> str:
     """The page with each of its drawings made anew. A name without a table is an error."""
-    return PLACE.sub(lambda place: place[1] + diagram(TABLES[place[2]]) + place[3], text)
+    return PLACE.sub(lambda place: place[1] + diagram(place[2]) + place[3], text)
 
 
-def diagram(table: Table) -> str:
-    """A Mermaid state diagram: every pair of the table in its own order, the start, and the ends."""
-    return "\n".join(["```mermaid", "stateDiagram-v2", *(f"    {line}" for line in arrows(table)), "```", ""])
+def diagram(name: str) -> str:
+    """A Mermaid state diagram: every pair of the table in its own order, the starts, and the ends."""
+    lines = arrows(TABLES[name], STARTS.get(name, ()))
+    return "\n".join(["```mermaid", "stateDiagram-v2", *(f"    {line}" for line in lines), "```", ""])
 
 
-def arrows(table: Table) -> Iterator[str]:
+def arrows(table: Table, starts: tuple[str, ...]) -> Iterator[str]:
     before = [str(state) for state in table if state is not None]
     if None not in table:
-        yield f"[*] --> {before[0]}"
+        yield from (f"[*] --> {start}" for start in starts or before[:1])
     for state, following in table.items():
         # A set has no order of its own; the table's order is the story's order.
         for after in sorted(map(str, following), key=before.index):

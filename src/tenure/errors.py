@@ -218,6 +218,18 @@ class CanceledError(ConflictError):
     code = "canceled"
 
 
+class RejectedError(ForbiddenError):
+    """A person said no. Do not ask for the same again."""
+
+    code = "rejected"
+
+
+class NotDoneError(UnavailableError):
+    """It did not happen, for certain: it was looked for. Ask again under the same key if it is still wanted."""
+
+    code = "not_done"
+
+
 class EffectPendingError(ConflictError):
     """The Effect is under way or in doubt; nothing is called again. Ask for it later, under the same key."""
 

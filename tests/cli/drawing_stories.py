@@ -23,6 +23,9 @@ TASK = TaskId("t_01m9y2d4hqe5wvk8s3rfbn7acx")
 PICTURE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "draw-example.svg"
 BEGIN_MS = 1_767_258_000_000
 DIGEST = "0" * 64
+RESULT = (
+    '{"identity":"41","url":"https://github.com/acme/shop/pull/41","facts":{"number":41,"stands":"open"}}'
+)
 PULL = {"effect_id": "e_1", "kind": "pull_request", "target": "github:acme/shop"}
 
 
@@ -206,7 +209,7 @@ def exercise() -> list[Told]:
     tale.ask("nobody reported how attempt 1 ended, and a pull request is in doubt")
     tale.late(lost, LateKind.RENEW, 3, 8.5)
     tale.effect("looked_up", 5, again_after_ms=20_000)
-    tale.effect("settled", 20, state="confirmed", result='{"number": 41}')
+    tale.effect("settled", 20, state="confirmed", result=RESULT)
     tale.answer(Answer.RERUN, "pull request 41 is there and good: finish the changelog on it", 240)
     tale.attempt(2, "pull request 41 is there and good: finish the changelog on it")
     second = tale.grant("willow", 2, after_s=0.8)

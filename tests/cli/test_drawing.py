@@ -3,6 +3,7 @@
 import itertools
 import re
 import time
+from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
@@ -87,6 +88,84 @@ def test_a_pull_request_in_doubt_is_found_at_its_provider() -> None:
     assert steps_of(told, "effect_settled")[0].text.startswith(
         "found out: confirmed: pull request fix-login at"
     )
+
+
+OLD, NEW = "0" * 12, "699f6a9867c3a1c094f64ec90e3c709dc244aeaa"
+
+
+def effect_texts(*events: tuple[str, dict[str, Any]]) -> list[str]:
+    tale = Tale()
+    tale.submitted()
+    tale.start(tale.grant("oak"))
+    for what, fields in events:
+        tale.effect(what, **fields)
+    return [step.text for step in story(tale.told).steps if step.kind.startswith("effect_")]
+
+
+def test_a_push_is_named_by_its_branch_and_where_it_is_now() -> None:
+    push = {"kind": "push", "target": "origin:shop", "number": 1, "subject": f"tenure/x@{OLD}..{NEW}"}
+    result = msgspec.json.encode({"identity": NEW, "facts": {"ref": "tenure/x"}}).decode()
+    texts = effect_texts(
+        ("begun", push), ("issued", {}), ("settled", {"state": "confirmed", "result": result})
+    )
+    assert texts[0] == "wants an effect: push tenure/x at 699f6a9867c3 to origin:shop"
+    assert texts[2] == "confirmed: push tenure/x at 699f6a9867c3 to origin:shop"
+
+
+def test_a_result_is_told_by_what_the_provider_calls_it_and_where_it_is() -> None:
+    pull = {"kind": "pull_request", "target": "github:a/b", "number": 1, "subject": NEW}
+    (_, _, told) = effect_texts(
+        ("begun", pull), ("issued", {}), ("settled", {"state": "confirmed", "result": tales.RESULT})
+    )
+    assert (
+        told == "confirmed: pull request 699f6a9867c3 at github:a/b: 41, https://github.com/acme/shop/pull/41"
+    )
+    (odd,) = effect_texts(("settled", {"state": "confirmed", "result": '{"of tomorrow"'}))
+    assert odd == 'confirmed: an effect: {"of tomorrow"'
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (
+            "OutcomeUnknownError: forge:443 gave no answer (RemoteProtocolError: closed)",
+            "forge:443 gave no answer (remote protocol: closed)",
+        ),
+        ("UnavailableError: not reached", "unavailable: not reached"),
+        ("ReadTimeout: 30 s", "read timeout: 30 s"),
+        ("provider_refused: 422", "provider refused: 422"),
+        ("head_sha: is missing", "head_sha: is missing"),
+        (
+            f"may this be: push tenure/x@{OLD}..{NEW} at o:s",
+            "may this be: push tenure/x at 699f6a9867c3 at o:s",
+        ),
+    ],
+)
+def test_a_reason_is_told_in_words(reason: str, words: str) -> None:
+    (text,) = effect_texts(("doubted", {"reason": reason}))
+    assert text == f"in doubt, the answer was lost: an effect: {words}"
+
+
+def test_the_words_of_a_person_stay_as_they_are() -> None:
+    (text,) = effect_texts(("approved", {"by": "ada", "because": "KeyError: I know it"}))
+    assert text == "allowed by ada: an effect: KeyError: I know it"
+
+
+def test_a_question_about_an_effect_is_told_in_words_too() -> None:
+    tale = Tale()
+    tale.submitted()
+    summary = f"may this be done: push tenure/x@{OLD}..{NEW} at origin:shop?"
+    tale.add(
+        {
+            "event": "attention_opened",
+            "kind": "approval",
+            "subject": "s",
+            "summary": summary,
+            "facts": '{"effect_id":"e"}',
+        }
+    )
+    (asked,) = steps_of(story(tale.told), "attention_opened")
+    assert asked.text == "needs you: may this be done: push tenure/x at 699f6a9867c3 at origin:shop?"
 
 
 def test_a_person_is_asked_and_the_question_lasts_until_the_answer() -> None:

@@ -137,6 +137,21 @@ def test_doctor_says_what_is_well_and_what_to_do(hub: HubInThread) -> None:
     assert done.code == (1 if "fail" in levels.values() else 0)
 
 
+def test_doctor_says_how_each_recipient_is_kept_apart_and_what_cannot_be(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    file = tmp_path / "tenure.toml"
+    file.write_text(
+        '[[recipients]]\nname = "a"\nargv = ["x"]\n'
+        '[[recipients]]\nname = "b"\nargv = ["x"]\nisolation = "user"\nuser = "no-such-user-here"\n'
+    )
+    done = called("--home", str(home), "--config", str(file), "doctor", "--json")
+    found = {one["check"]: one for one in done.json["findings"]}
+    assert found["isolation: a"]["says"].startswith("open: the agent can read what this user can read")
+    assert found["isolation: b"]["level"] == "fail"
+    assert done.code == 1
+
+
 def test_doctor_finds_wrong_settings_and_an_open_folder(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o755)

@@ -88,7 +88,7 @@ def test_a_rejected_effect_is_absent_with_the_reason_and_is_not_asked_about_agai
     assert (effect.state, effect.reason, effect.calls) == (EffectState.ABSENT, "rejected: not on a Friday", 0)
     assert lab.task(task_id).open_effects == ()
     answer = lab.begin(delivery)
-    assert (answer.effect_id, answer.state, answer.problem) == (effect_id, "absent", "forbidden")
+    assert (answer.effect_id, answer.state, answer.problem) == (effect_id, "absent", "rejected")
     assert lab.open_items() == []
     lab.report(delivery, Verdict.ASKED)
     lab.run(cm.Retry(task_id, "ann", "now you may"))

@@ -127,7 +127,7 @@ def test_what_was_intended_before_a_cancellation_becomes_absent_when_it_would_be
     answer = lab.issue(effect_id)
     assert (answer.state, answer.problem) == ("absent", "canceled")
     effect = lab.effect(effect_id)
-    assert (effect.calls, effect.reason) == (0, "never called: canceled")
+    assert (effect.calls, effect.code) == (0, "canceled")
     assert lab.task(task_id).open_effects == ()
 
 

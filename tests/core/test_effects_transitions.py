@@ -9,7 +9,7 @@ import pytest
 
 from tenure.core import effect_events as ev
 from tenure.core.draft import Draft
-from tenure.core.effect import EFFECT_TRANSITIONS, UNSETTLED, Effect, EffectState
+from tenure.core.effect import EFFECT_TRANSITIONS, Effect, EffectState
 from tenure.core.effect_commands import CallEnd
 from tenure.core.ids import EffectId, IncarnationId
 from tenure.core.life_cycle import to_effect
@@ -134,4 +134,3 @@ def test_an_effect_begun_under_another_key_is_another_effect(lab: Lab) -> None:
 def test_every_state_has_its_steps_and_only_confirmed_has_none() -> None:
     assert set(EFFECT_TRANSITIONS) == set(EffectState)
     assert [state for state, after in EFFECT_TRANSITIONS.items() if not after] == [EffectState.CONFIRMED]
-    assert set(EffectState) - UNSETTLED == {EffectState.CONFIRMED, EffectState.ABSENT}

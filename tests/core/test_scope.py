@@ -112,12 +112,13 @@ def test_what_is_recorded_is_told_although_the_scope_allows_no_more(lab: Lab, st
     assert lab.begin(delivery).state == state
 
 
-def test_what_proved_absent_counts_again_when_it_is_intended_again(lab: Lab) -> None:
+def test_another_try_of_what_proved_absent_is_no_other_effect(lab: Lab) -> None:
     _, delivery = lab.performing(scope=scope(most=1))
     effect_id = lab.begin(delivery).effect_id
     lab.issue(effect_id)
     lab.settle(effect_id, CallEnd.ABSENT)
-    assert lab.begin(delivery).code == "out_of_scope"
+    assert lab.begin(delivery).effect_id == effect_id
+    assert lab.begin(delivery, pull_request("tenure/other")).code == "out_of_scope"
 
 
 def test_so_many_effects_are_open_at_a_time_and_no_more(lab: Lab) -> None:

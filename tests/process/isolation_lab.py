@@ -65,9 +65,15 @@ def missing(isolation: str) -> str | None:
 
 def recipient(isolation: str, **more: Any) -> RecipientSettings:
     user = AGENT_USER if isolation == "user" else None
-    return RecipientSettings(
-        name="agent", allow_command=True, capacity=3, isolation=isolation, user=user, **more
-    )  # type: ignore[arg-type]
+    asked = {
+        "name": "agent",
+        "allow_command": True,
+        "capacity": 3,
+        "isolation": isolation,
+        "user": user,
+        **more,
+    }
+    return msgspec.convert(asked, RecipientSettings)
 
 
 @final

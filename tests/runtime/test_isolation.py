@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tenure.errors import ConfigurationError
@@ -12,7 +13,7 @@ from tenure.runtime.settings_schema import RecipientSettings
 
 
 def asking(how: str, user: str | None = None) -> RecipientSettings:
-    return RecipientSettings(name="a", argv=("x",), isolation=how, user=user)  # type: ignore[arg-type]
+    return msgspec.convert({"name": "a", "argv": ("x",), "isolation": how, "user": user}, RecipientSettings)
 
 
 def test_open_can_be_kept_everywhere(tmp_path: Path) -> None:

@@ -252,7 +252,7 @@ class EffectRules:
                 self.lab.look_up(effect.effect_id, result=result)
                 self.lab.resolve(effect.effect_id, result is not None)
         for effect in self.lab.world.every(Effect):
-            assert effect.is_settled, effect
+            assert effect.has_ended, effect
             assert not effect.quarantined, effect
             was_done = any(self.provider.counts[name] for name in (effect.effect_id, *names_of(effect)))
             if effect.state is EffectState.CONFIRMED:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tenure.core import effect_events as ef
 from tenure.core import events as ev
-from tenure.core.asking import ask, settle
+from tenure.core.asking import ask, settle, unread_refusal
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.commands import Done, Refusal
 from tenure.core.draft import Draft
@@ -40,23 +40,13 @@ def decide_approve(draft: Draft, command: Approve) -> Done | Refusal:
         return Refusal(
             "not_found", f"there is no {command.effect_id or command.task_id} that could be allowed."
         )
-    subject = (
-        attempt_id(task.task_id, task.attempts) if effect is None else f"{task.task_id}/{effect.effect_id}"
-    )
+    subject = attempt_id(task.task_id, task.attempts) if effect is None else effect.questions
     item = draft.find(Attention, item_id(AttentionKind.APPROVAL, subject))
     if item is None or not item.open:
         return _decided_before(item, command, subject)
-    if item.version != command.item_version:
-        return Refusal(
-            "conflict",
-            f"what is asked about {subject} has changed (you read version {command.item_version}, it is {item.version}). "
-            "Read it again, then decide.",
-            {"item_version": item.version},
-        )
-    if not 0 < len(command.because.strip()) <= REASON_LENGTH:
-        return Refusal(
-            "invalid", f"a decision needs a reason of 1 to {REASON_LENGTH} characters.", {"field": "because"}
-        )
+    refusal = unread_refusal(item, command.item_version, command.because)
+    if refusal is not None:
+        return refusal
     settle(draft, AttentionKind.APPROVAL, subject, _words(command))
     if effect is not None:
         _decide_effect(draft, effect, command)
@@ -101,6 +91,7 @@ def _decide_effect(draft: Draft, effect: Effect, command: Approve) -> None:
             task_id=effect.task_id,
             effect_id=effect.effect_id,
             state=EffectState.ABSENT,
+            code="rejected",
             reason=f"{REJECTED}{command.because}"[:REASON_LENGTH],
             by=command.by,
         )

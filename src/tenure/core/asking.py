@@ -8,8 +8,10 @@ from tenure.core import events as ev
 from tenure.core.access import HUB_ID
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.canonical import canonical
+from tenure.core.commands import Refusal
 from tenure.core.draft import Draft
 from tenure.core.ids import NodeId, TaskId
+from tenure.core.limits import REASON_LENGTH
 
 
 def ask(draft: Draft, kind: AttentionKind, subject: str, summary: str, facts: dict[str, Any]) -> None:
@@ -45,3 +47,19 @@ def settle(draft: Draft, kind: AttentionKind, subject: str, because: str) -> Non
     else:
         task_id = TaskId(subject.partition("/")[0])
         draft.emit(ev.TaskAttentionClosed(task_id=task_id, kind=kind, subject=subject, because=because))
+
+
+def unread_refusal(item: Attention, version: int, because: str) -> Refusal | None:
+    """Why a person's word about a question does not count: it has changed since they read it, or they give no reason."""
+    if item.version != version:
+        return Refusal(
+            "conflict",
+            f"what is asked about {item.subject} has changed (you read version {version}, it is {item.version}). Read it "
+            "again, then answer.",
+            {"item_version": item.version},
+        )
+    if not 0 < len(because.strip()) <= REASON_LENGTH:
+        return Refusal(
+            "invalid", f"this needs a reason of 1 to {REASON_LENGTH} characters.", {"field": "because"}
+        )
+    return None

@@ -20,7 +20,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from tenure.core.delivery import Term
-from tenure.core.ids import DeliveryId, EffectId, IncarnationId, TaskId
+from tenure.core.ids import DeliveryId, EffectId, IncarnationId, TaskId, effect_subject
 from tenure.core.scope import EffectKind
 
 
@@ -48,16 +48,13 @@ EFFECT_TRANSITIONS: dict[EffectState, frozenset[EffectState]] = {
 """`intended → confirmed`: the provider was asked before the call and already has it. `absent → confirmed` and
 `awaiting_approval → confirmed`: a person's word on one in quarantine, and nothing else."""
 
-UNSETTLED = frozenset(
-    {EffectState.AWAITING_APPROVAL, EffectState.INTENDED, EffectState.ISSUED, EffectState.IN_DOUBT}
-)
-
 
 class Effect(Struct, frozen=True):
     """An Effect as it stands. `number`, `delivery_id` and `fence` are those under which it was last intended.
 
     `identity` is how the provider knows it, and so is `twin`, where there is a second way (the same tree proposed
-    from another branch). `result` is the provider's word as JSON text. `again`: a person's or agent's reason for
+    from another branch). `result` is the provider's word as JSON text; `code` and `reason` say why it is
+    absent, for a program and for people. `again`: a person's or agent's reason for
     repeating `again_of` on purpose."""
 
     effect_id: EffectId
@@ -86,6 +83,7 @@ class Effect(Struct, frozen=True):
     not_found_term: Term | None
     due_at_ms: int | None
     result: str | None
+    code: str | None
     reason: str | None
     intended_at_ms: int
     settled_at_ms: int | None
@@ -95,8 +93,9 @@ class Effect(Struct, frozen=True):
         return self.effect_id
 
     @property
-    def is_settled(self) -> bool:
-        return self.state not in UNSETTLED
+    def questions(self) -> str:
+        """What questions about it are about."""
+        return effect_subject(self.task_id, self.effect_id)
 
     @property
     def has_ended(self) -> bool:

@@ -9,29 +9,29 @@ Task is to be canceled: it becomes absent instead, for it was never called."""
 
 from __future__ import annotations
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from tenure.core import effect_events as ev
-from tenure.core.approval import REJECTED
 from tenure.core.asking import ask
 from tenure.core.attempt import AttemptState
 from tenure.core.attention import AttentionKind
 from tenure.core.canonical import canonical, digest
 from tenure.core.commands import Proof, Refusal
 from tenure.core.concluding import go_on
-from tenure.core.delivery import Delivery, DeliveryState, is_over
+from tenure.core.delivery import Delivery, is_over
 from tenure.core.draft import Draft
 from tenure.core.effect import Effect, EffectState, short_name
 from tenure.core.effect_commands import BeginEffect, EffectAnswer, IssueEffect
 from tenure.core.effect_key import key_problem, operation_digest, recorded_key
 from tenure.core.ids import DeliveryId, TaskId
 from tenure.core.late import LateKind
-from tenure.core.limits import OPEN_EFFECTS, REASON_LENGTH
-from tenure.core.proof import hear_late
+from tenure.core.limits import EFFECT_CALLS, OPEN_EFFECTS, REASON_LENGTH
+from tenure.core.proof import hear_late, holds
 from tenure.core.recipient import Node
 from tenure.core.scope import Scope, may
 from tenure.core.task import Task
 
+NOTHING_DONE = " Nothing was done."
 PROBLEM_OF = {
     EffectState.AWAITING_APPROVAL: "approval_needed",
     EffectState.ISSUED: "effect_pending",
@@ -58,19 +58,33 @@ def decide_begin_effect(draft: Draft, command: BeginEffect) -> EffectAnswer | Re
     if refusal is not None:
         if refusal.code == "stale_fence":
             _hear_late(draft, delivery, command)
-        return refusal
+        return _with_known(refusal, known)
     if known is not None and _stands(known):
         return _stands_for(draft, known, task, delivery, key)
-    if known is not None and known.number == delivery.number and (known.reason or "").startswith(REJECTED):
-        return EffectAnswer(known.effect_id, known.state, replayed=True, problem="forbidden")
+    if known is not None and known.number == delivery.number and known.code == "rejected":
+        return EffectAnswer(known.effect_id, known.state, replayed=True, problem="rejected")
     return _begin_new(draft, command, task, delivery, known)
+
+
+def _with_known(refusal: Refusal, known: Effect | None) -> Refusal:
+    """What was asked for before may have been called: then nobody is told that nothing was done."""
+    if known is None or known.has_ended or not known.calls:
+        return refusal
+    message = refusal.message.replace(
+        NOTHING_DONE, f" What was asked for before, {known.effect_id}, is {known.state}."
+    )
+    return replace(
+        refusal,
+        message=message,
+        facts={**refusal.facts, "effect_id": known.effect_id, "state": str(known.state)},
+    )
 
 
 def _begin_new(
     draft: Draft, command: BeginEffect, task: Task, delivery: Delivery, known: Effect | None
 ) -> EffectAnswer | Refusal:
     """Nothing stands under this key: adopt what means the same, or intend it."""
-    refusal = _bound_refusal(draft, task, delivery)
+    refusal = _bound_refusal(draft, task, delivery) if known is None else _tries_refusal(known)
     if refusal is not None:
         return refusal
     key = recorded_key(command.key, command.again, task.task_id, command.target, command.params)
@@ -111,7 +125,7 @@ def _mismatch(known: Effect, command: BeginEffect) -> Refusal:
 def _stale(delivery_id: DeliveryId) -> Refusal:
     return Refusal(
         "stale_fence",
-        "this attempt was replaced or has ended: stop all work now. Nothing was done.",
+        f"this attempt was replaced or has ended: stop all work now.{NOTHING_DONE}",
         {"delivery_id": delivery_id},
     )
 
@@ -119,19 +133,18 @@ def _stale(delivery_id: DeliveryId) -> Refusal:
 def authority(draft: Draft, delivery: Delivery, fence: int) -> Refusal | None:
     """Why the holder of this fence may not begin or issue an Effect now."""
     task = draft.get(Task, delivery.task_id)
-    held = task.lease == delivery.delivery_id and fence == delivery.fence == task.fence
     is_gone = draft.get(Node, delivery.node_id).revoked  # a person's word; its lease runs out by itself
-    if not held or is_gone or delivery.state is not DeliveryState.DELIVERED:
+    if is_gone or not holds(task, delivery, fence):
         return _stale(delivery.delivery_id)
     if task.is_cancel_requested:
         return Refusal(
-            "canceled", "this task is being canceled: stop. Nothing was done.", {"task_id": task.task_id}
+            "canceled", f"this task is being canceled: stop.{NOTHING_DONE}", {"task_id": task.task_id}
         )
     attempt = draft.attempt(task.task_id, delivery.number)
     if attempt.state is AttemptState.SUSPECT or is_over(delivery.term, draft.now):
         return Refusal(
             "lease_expired",
-            "the lease ran out and has not been renewed. Nothing was done; wait a little, then repeat this.",
+            f"the lease ran out and has not been renewed.{NOTHING_DONE} Wait a little, then repeat this.",
             {"delivery_id": delivery.delivery_id},
         )
     return None
@@ -161,6 +174,16 @@ def _bound_refusal(draft: Draft, task: Task, delivery: Delivery) -> Refusal | No
             {"effects": task.effects, "most": most},
         )
     return None
+
+
+def _tries_refusal(known: Effect) -> Refusal | None:
+    if known.calls < EFFECT_CALLS:
+        return None
+    return Refusal(
+        "out_of_scope",
+        f"{known.effect_id} was called {known.calls} times and never done; that is enough. A person looks why.",
+        {"effect_id": known.effect_id, "calls": known.calls},
+    )
 
 
 def _hear_late(draft: Draft, delivery: Delivery, command: BeginEffect) -> None:
@@ -215,12 +238,15 @@ def _intend(
     scope = draft.attempt(task.task_id, delivery.number).spec.scope
     approval = scope is not None and params.kind in scope.approval
     before = _same_meaning(draft, command, task) if command.again else None
-    if before is not None and (not before.is_settled or before.quarantined):
+    if before is not None and (not before.has_ended or before.quarantined):
         return EffectAnswer(before.effect_id, before.state, adopted=True, problem="effect_pending")
     identity = identity_of(command.target, params.identity, task.task_id, key)
     twin = f"{command.target}#{params.twin}" if params.twin is not None else None
     if before is not None:  # the provider's own identity is taken by the one before
         identity, twin = f"{identity}#{digest(key)[:12]}", None
+    again_of = before.effect_id if before is not None else None
+    if known is not None:  # another try of the very same
+        identity, twin, again_of = known.identity, known.twin, known.again_of
     effect_id = known.effect_id if known is not None else command.effect_id
     draft.emit(
         ev.EffectBegun(
@@ -240,7 +266,7 @@ def _intend(
             finds=command.finds,
             settling_ms=command.settling_ms,
             again=command.again,
-            again_of=before.effect_id if before is not None else None,
+            again_of=again_of,
             approval=approval,
         )
     )
@@ -254,7 +280,7 @@ def ask_approval(draft: Draft, effect: Effect) -> None:
     ask(
         draft,
         AttentionKind.APPROVAL,
-        f"{effect.task_id}/{effect.effect_id}",
+        effect.questions,
         f"may {effect.task_id}/{effect.number} do this: {short_name(effect)}?",
         {"effect_id": effect.effect_id, "kind": str(effect.kind), "target": effect.target, "params_digest": effect.params_digest,
          "fence": effect.fence},
@@ -274,10 +300,13 @@ def decide_issue_effect(draft: Draft, command: IssueEffect) -> EffectAnswer | Re
     if refusal is not None and refusal.code == "lease_expired":
         return EffectAnswer(effect.effect_id, effect.state, problem="lease_expired")
     if refusal is not None:
-        reason = f"never called: {refusal.code}"
         draft.emit(
             ev.EffectSettled(
-                task_id=effect.task_id, effect_id=effect.effect_id, state=EffectState.ABSENT, reason=reason
+                task_id=effect.task_id,
+                effect_id=effect.effect_id,
+                state=EffectState.ABSENT,
+                code=refusal.code,
+                reason=f"never called: {refusal.message}",
             )
         )
         go_on(draft, effect.task_id)

@@ -47,12 +47,14 @@ class CallEnd(StrEnum):
 
 
 class SettleEffect(Struct, frozen=True):
-    """What became of a call: the provider's word (`result`), a certain no (`reason`), or a lost answer."""
+    """What became of a call: the provider's word (`result`), a certain no (`code`, as an error's, and `reason`), or a lost
+    answer."""
 
     effect_id: EffectId
     call_id: str
     end: CallEnd
     result: str | None = None
+    code: str | None = None
     reason: str = ""
 
 

@@ -70,13 +70,16 @@ class EffectLookedUp(TaskEvent, frozen=True, kw_only=True, tag="effect_looked_up
 
 
 class EffectSettled(TaskEvent, frozen=True, kw_only=True, tag="effect_settled"):
-    """`confirmed` with the provider's word, or `absent` with the reason. `by`: a person, where one decided."""
+    """`confirmed` with the provider's word, or `absent` with the reason. `by`: a person, where one
+    decided; `is_word`: they say what is so at the provider, which ends a quarantine."""
 
     effect_id: EffectId
     state: EffectState
     result: str | None = None
+    code: str | None = None
     reason: str = ""
     by: str | None = None
+    is_word: bool = False
 
 
 class EffectQuarantined(TaskEvent, frozen=True, kw_only=True, tag="effect_quarantined"):

@@ -42,12 +42,22 @@ def effect_begun(space: Space, event: ev.EffectBegun, now: Now) -> None:
                 call_term=None,
                 not_found_term=None,
                 due_at_ms=None,
+                finds=event.finds,
+                settling_ms=event.settling_ms,
+                code=None,
                 reason=None,
                 intended_at_ms=now.wall_ms,
                 settled_at_ms=None,
             )
         )
-    space.put(replace(task, effects=task.effects + 1, open_effects=(*task.open_effects, event.effect_id)))
+    space.put(
+        replace(
+            task,
+            effects=task.effects + (before is None),  # another try of the same is no other Effect
+            open_effects=(*task.open_effects, event.effect_id),
+            last_effect_of=event.delivery_id,
+        )
+    )
 
 
 def _first_row(event: ev.EffectBegun, state: EffectState, now: Now) -> Effect:
@@ -78,6 +88,7 @@ def _first_row(event: ev.EffectBegun, state: EffectState, now: Now) -> Effect:
         not_found_term=None,
         due_at_ms=None,
         result=None,
+        code=None,
         reason=None,
         intended_at_ms=now.wall_ms,
         settled_at_ms=None,
@@ -149,7 +160,7 @@ def _settled(effect: Effect, event: ev.EffectSettled, now: Now) -> Effect:
     Raises:
         InvariantError: a machine's word cannot confirm one that is absent or was never allowed.
     """
-    is_word = event.by is not None and effect.quarantined
+    is_word = event.is_word and effect.quarantined
     if event.state is EffectState.CONFIRMED and effect.state in _BY_WORD and not is_word:
         raise InvariantError(
             f"Effect {event.effect_id} is {effect.state}: only a person can say that it is there"
@@ -157,6 +168,7 @@ def _settled(effect: Effect, event: ev.EffectSettled, now: Now) -> Effect:
     settled = replace(
         effect,
         result=event.result,
+        code=event.code,
         reason=event.reason or None,
         due_at_ms=None,
         quarantined=effect.quarantined and event.state is EffectState.ABSENT and not is_word,

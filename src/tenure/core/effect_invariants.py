@@ -7,13 +7,11 @@ from tenure.core.effect import Effect, EffectState
 from tenure.core.task import Task
 from tenure.core.world import World
 
-SETTLED = frozenset({EffectState.CONFIRMED, EffectState.ABSENT})
-
 
 def effects_of_task(world: World, task: Task, is_held: bool) -> list[str]:
     name = task.task_id
     effects = [one for one in world.every(Effect) if one.task_id == name]
-    unsettled = {one.effect_id for one in effects if one.state not in SETTLED}
+    unsettled = {one.effect_id for one in effects if not one.has_ended}
     found: list[str] = []
     if unsettled != set(task.open_effects):
         found.append(
@@ -22,7 +20,7 @@ def effects_of_task(world: World, task: Task, is_held: bool) -> list[str]:
     if task.is_terminal and unsettled:
         found.append(f"reconcile_first: {name} has ended with open Effects")
     for one in effects:
-        if not one.is_settled and one.number < task.attempts:
+        if not one.has_ended and one.number < task.attempts:
             found.append(
                 f"reconcile_first: {one.effect_id} of {name}/{one.number} is open beside a successor"
             )
@@ -34,9 +32,8 @@ def effects_of_task(world: World, task: Task, is_held: bool) -> list[str]:
 
 
 def _is_asked(world: World, effect: Effect) -> bool:
-    subject = f"{effect.task_id}/{effect.effect_id}"
     kinds = (AttentionKind.EFFECT_IN_DOUBT, AttentionKind.EFFECT_QUARANTINED)
-    items = (world.find(Attention, item_id(kind, subject)) for kind in kinds)
+    items = (world.find(Attention, item_id(kind, effect.questions)) for kind in kinds)
     return any(item is not None and item.open for item in items)
 
 

@@ -33,9 +33,7 @@ def default_key(task_id: TaskId, target: str, params: Params) -> str:
     return key if len(key) <= KEY_LENGTH else f"{params.kind}:{task_id}:{digest(subject)}"
 
 
-def recorded_key(
-    asked: str | None, again: str | None, task_id: TaskId, target: str, params: Params
-) -> str:
+def recorded_key(asked: str | None, again: str | None, task_id: TaskId, target: str, params: Params) -> str:
     """The key that stands in the record. A repeat on purpose has one of its own, the same for the same reason."""
     key = asked or default_key(task_id, target, params)
     return f"{key}#again:{digest(again)[:12]}" if again else key

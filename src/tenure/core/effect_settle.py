@@ -7,10 +7,11 @@ in quarantine, and a person decides."""
 
 from __future__ import annotations
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.core import effect_events as ev
-from tenure.core.asking import ask, settle
+from tenure.core.asking import ask, settle, unread_refusal
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.commands import Done, Refusal
 from tenure.core.concluding import go_on
@@ -33,11 +34,6 @@ LEAST_GAP_MS = 1_000
 """Between the two lookups that make an Effect absent, where the provider says that it settles at once."""
 
 
-def subject_of(effect: Effect) -> str:
-    """What attention items about an Effect are about."""
-    return f"{effect.task_id}/{effect.effect_id}"
-
-
 def decide_settle(draft: Draft, command: SettleEffect) -> EffectAnswer | Refusal:
     effect = draft.find(Effect, command.effect_id)
     if effect is None:
@@ -46,9 +42,9 @@ def decide_settle(draft: Draft, command: SettleEffect) -> EffectAnswer | Refusal
         return _settled_before(draft, effect, command)
     match command.end:
         case CallEnd.CONFIRMED:
-            _close(draft, effect, EffectState.CONFIRMED, command.result, command.reason)
+            _close(draft, effect, Ending(EffectState.CONFIRMED, command.result, None, command.reason))
         case CallEnd.ABSENT:
-            _close(draft, effect, EffectState.ABSENT, None, command.reason)
+            _close(draft, effect, Ending(EffectState.ABSENT, None, command.code, command.reason))
         case CallEnd.LOST:
             if effect.state is EffectState.ISSUED:
                 _doubt(draft, effect, command.reason or "the answer was lost")
@@ -72,9 +68,18 @@ def _answer(draft: Draft, effect: Effect, *, replayed: bool = False) -> EffectAn
     return EffectAnswer(effect.effect_id, draft.get(Effect, effect.effect_id).state, replayed)
 
 
-def _close(
-    draft: Draft, effect: Effect, state: EffectState, result: str | None, reason: str, by: str | None = None
-) -> None:
+class Ending(Struct, frozen=True):
+    """How an Effect ends. `by`: the person whose word about the provider this is."""
+
+    state: EffectState
+    result: str | None
+    code: str | None
+    reason: str
+    by: str | None = None
+
+
+def _close(draft: Draft, effect: Effect, ending: Ending) -> None:
+    state, result, reason = ending.state, ending.result, ending.reason
     if result is not None and len(result.encode("utf-8", "surrogatepass")) > EFFECT_RESULT_BYTES:
         result, reason = None, f"the provider's answer has more than {EFFECT_RESULT_BYTES} bytes; {reason}"
     draft.emit(
@@ -83,13 +88,15 @@ def _close(
             effect_id=effect.effect_id,
             state=state,
             result=result,
+            code=ending.code,
             reason=reason[:REASON_LENGTH],
-            by=by,
+            by=ending.by,
+            is_word=ending.by is not None,
         )
     )
     # A quarantine is closed by a person's word only: what the machines say is what contradicts itself.
     for kind in (AttentionKind.EFFECT_IN_DOUBT, AttentionKind.APPROVAL):
-        settle(draft, kind, subject_of(effect), f"it is {state}")
+        settle(draft, kind, effect.questions, f"it is {state}")
     go_on(draft, effect.task_id)
 
 
@@ -105,7 +112,7 @@ def _ask_doubt(draft: Draft, effect: Effect, reason: str) -> None:
     ask(
         draft,
         AttentionKind.EFFECT_IN_DOUBT,
-        subject_of(effect),
+        effect.questions,
         f"nobody can tell whether this happened: {short_name(effect)} ({reason}). Look there, then say so.",
         {"effect_id": effect.effect_id, "kind": str(effect.kind), "target": effect.target, "reason": reason},
     )
@@ -125,7 +132,7 @@ def _ask_quarantine(draft: Draft, effect: Effect, reason: str) -> None:
     ask(
         draft,
         AttentionKind.EFFECT_QUARANTINED,
-        subject_of(effect),
+        effect.questions,
         f"what is known of {short_name(effect)} contradicts itself: {reason}. Nothing is called for it until you say what is so.",
         {"effect_id": effect.effect_id, "kind": str(effect.kind), "target": effect.target, "reason": reason},
     )
@@ -154,10 +161,11 @@ def end_effects(draft: Draft, task_id: TaskId, *, reported: bool) -> None:
                     task_id=task_id,
                     effect_id=effect_id,
                     state=EffectState.ABSENT,
+                    code="stale_fence",
                     reason="never called: the lease ended",
                 )
             )
-            settle(draft, AttentionKind.APPROVAL, subject_of(effect), "the attempt's lease ended")
+            settle(draft, AttentionKind.APPROVAL, effect.questions, "the attempt's lease ended")
         elif effect.state is EffectState.ISSUED and not reported:
             _doubt(draft, effect, "the lease was revoked while the call was under way")
 
@@ -166,8 +174,8 @@ def decide_look_up(draft: Draft, command: LookUpEffect) -> EffectAnswer | Refusa
     effect = draft.find(Effect, command.effect_id)
     if effect is None:
         return Refusal("not_found", f"there is no Effect {command.effect_id}.")
-    if effect.state is EffectState.INTENDED and command.result is not None and not effect.quarantined:
-        _close(draft, effect, EffectState.CONFIRMED, command.result, "the provider had it before the call")
+    if effect.state is EffectState.INTENDED and not effect.quarantined:
+        _before_call(draft, effect, command)
     if effect.state is not EffectState.IN_DOUBT or effect.quarantined:
         return _answer(draft, effect, replayed=True)
     if command.contradiction is not None:
@@ -175,10 +183,19 @@ def decide_look_up(draft: Draft, command: LookUpEffect) -> EffectAnswer | Refusa
     elif command.unreachable is not None:
         _ask_doubt(draft, effect, command.unreachable)
     elif command.result is not None:
-        _close(draft, effect, EffectState.CONFIRMED, command.result, "found at the provider")
+        _close(draft, effect, Ending(EffectState.CONFIRMED, command.result, None, "found at the provider"))
     else:
         _not_found(draft, effect, command)
     return _answer(draft, effect)
+
+
+def _before_call(draft: Draft, effect: Effect, command: LookUpEffect) -> None:
+    """Asked before a call: what is there already needs none, and what cannot be told apart gets none."""
+    if command.contradiction is not None:
+        _quarantine(draft, effect, command.contradiction)
+    elif command.result is not None:
+        reason = "the provider had it before the call"
+        _close(draft, effect, Ending(EffectState.CONFIRMED, command.result, None, reason))
 
 
 def _not_found(draft: Draft, effect: Effect, command: LookUpEffect) -> None:
@@ -191,7 +208,8 @@ def _not_found(draft: Draft, effect: Effect, command: LookUpEffect) -> None:
         gap = max(effect.settling_ms, LEAST_GAP_MS)
         draft.emit(ev.EffectLookedUp(task_id=effect.task_id, effect_id=effect.effect_id, again_after_ms=gap))
     elif is_over(first, command.asked):
-        _close(draft, effect, EffectState.ABSENT, None, "the provider does not have it, asked twice")
+        reason = "the provider does not have it, asked twice"
+        _close(draft, effect, Ending(EffectState.ABSENT, None, "not_done", reason))
 
 
 def _with_settling(call: Term, effect: Effect) -> Term:
@@ -208,7 +226,7 @@ def decide_resolve(draft: Draft, command: ResolveEffect) -> Done | Refusal:
     word = f"{command.by}: {'it is there' if command.confirmed else 'it is not there'}; {command.because}"
     word = word[:REASON_LENGTH]
     kinds = (AttentionKind.EFFECT_QUARANTINED, AttentionKind.EFFECT_IN_DOUBT)
-    found = (draft.find(Attention, item_id(kind, subject_of(effect))) for kind in kinds)
+    found = (draft.find(Attention, item_id(kind, effect.questions)) for kind in kinds)
     items = [one for one in found if one is not None]
     item = next((one for one in items if one.open), None)
     if item is None:
@@ -221,12 +239,15 @@ def decide_resolve(draft: Draft, command: ResolveEffect) -> Done | Refusal:
             f"{effect.effect_id} is {effect.state}; no person is asked about it.",
             {"state": str(effect.state)},
         )
-    refusal = _word_refusal(command, item) or _early_refusal(draft, effect, command)
+    refusal = unread_refusal(item, command.item_version, command.because) or _early_refusal(
+        draft, effect, command
+    )
     if refusal is not None:
         return refusal
-    settle(draft, item.kind, subject_of(effect), word)
+    settle(draft, item.kind, effect.questions, word)
     if effect.state is not EffectState.CONFIRMED:  # what is confirmed stays; the word stands at the question
-        _close(draft, effect, state, command.result, command.because, command.by)
+        code = None if command.confirmed else "not_done"
+        _close(draft, effect, Ending(state, command.result, code, command.because, command.by))
     return Done()
 
 
@@ -245,17 +266,3 @@ def _early_refusal(draft: Draft, effect: Effect, command: ResolveEffect) -> Refu
         f"the call of {effect.effect_id} may still arrive; nobody can say yet that it did not. Look again in a while.",
         {"state": str(effect.state), "until_ms": _with_settling(call, effect).ends_at_ms if call else None},
     )
-
-
-def _word_refusal(command: ResolveEffect, item: Attention) -> Refusal | None:
-    if item.version != command.item_version:
-        return Refusal(
-            "conflict",
-            f"the facts have changed (you read version {command.item_version}, it is {item.version}). Read it again.",
-            {"item_version": item.version},
-        )
-    if not 0 < len(command.because.strip()) <= REASON_LENGTH:
-        return Refusal(
-            "invalid", f"this needs a reason of 1 to {REASON_LENGTH} characters.", {"field": "because"}
-        )
-    return None

@@ -57,7 +57,7 @@ class DeliveryGranted(TaskEvent, frozen=True, kw_only=True, tag="delivery_grante
     token_digest: str
     harness: str
     model: str | None = None
-    isolation: str = "open"
+    isolation: str | None = None
     term_ms: int
 
 

@@ -26,7 +26,7 @@ from tenure.core.ids import DeliveryId
 from tenure.core.late import LateKind
 from tenure.core.limits import GRANTS
 from tenure.core.proof import hear_late, is_current, is_live, stale
-from tenure.core.recipient import Node, Recipient, recipient_queues
+from tenure.core.recipient import OPEN, Node, Recipient, recipient_queues
 from tenure.core.task import Task
 
 ANSWERED_BY_VOID = frozenset({"blocked", "canceled", "refused"})
@@ -92,7 +92,8 @@ def _grant_for(
                 token_digest=offer.token_digest,
                 harness=recipient.harness,
                 model=recipient.model,
-                isolation=recipient.isolation,
+                # None and not its name: whether a default text is left out hangs on which object it is.
+                isolation=None if recipient.isolation == OPEN else recipient.isolation,
                 term_ms=draft.terms.offer_ttl_ms,
             )
         )

@@ -31,3 +31,8 @@ def attempt_id(task_id: TaskId, number: int) -> AttemptId:
 def address(name: str, node_name: str) -> Address:
     """The address of a recipient on a node."""
     return Address(f"{name}@{node_name}")
+
+
+def effect_subject(task_id: TaskId, effect_id: EffectId) -> str:
+    """What questions about an Effect are about; it begins with the Task's id, as those about an Attempt do."""
+    return f"{task_id}/{effect_id}"

@@ -69,6 +69,8 @@ EFFECT_RESULT_BYTES = 8_192
 """What is kept of a provider's answer: ids and addresses."""
 EFFECTS = 10_000
 """Effects of one Task; a scope may say less. A loop must not fill a forge."""
+EFFECT_CALLS = 1_000
+"""Calls of one Effect that were never done, before nobody tries any more: an agent's loop must end."""
 OPEN_EFFECTS = 100
 """Effects of one Task that are open at a time: they stand in its row, and the end of its lease looks at each."""
 SCOPE_PATTERNS = 100

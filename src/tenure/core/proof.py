@@ -5,12 +5,18 @@ from __future__ import annotations
 from tenure.core import events as ev
 from tenure.core.attempt import Outcome
 from tenure.core.commands import LegAnswer, Proof
-from tenure.core.delivery import Delivery
+from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.draft import Draft
 from tenure.core.late import Late, LateKind, late_id
 from tenure.core.limits import LATE
 from tenure.core.recipient import Node
 from tenure.core.task import Task
+
+
+def holds(task: Task, delivery: Delivery, fence: int) -> bool:
+    """Is this fence the Task's, and this Delivery the acknowledged one that holds it?"""
+    held = task.lease == delivery.delivery_id and fence == delivery.fence == task.fence
+    return held and delivery.state is DeliveryState.DELIVERED
 
 
 def is_current(draft: Draft, proof: Proof, delivery: Delivery) -> bool:

@@ -24,6 +24,10 @@ CONTRACTS = frozenset({1})
 """Versions of the node contract that this hub speaks."""
 
 
+OPEN = "open"
+"""The isolation of a recipient that names none: the node's own user."""
+
+
 class RecipientSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A recipient as its node declares it. `config_digest` is the SHA-256 of its configuration, without
     secrets."""
@@ -33,7 +37,7 @@ class RecipientSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     model: str | None = None
     pools: tuple[str, ...] = ()
     capacity: int = 1
-    isolation: str = "open"
+    isolation: str = OPEN
     config_digest: str = ""
 
 

@@ -116,7 +116,7 @@ def decide_hand_back(draft: Draft, command: HandBack) -> LegAnswer:
         void(draft, delivery, "refused", command.detail)
         return LegAnswer(delivery.delivery_id, "refused")
     task = draft.get(Task, delivery.task_id)
-    if task.open_effects:
+    if task.last_effect_of == delivery.delivery_id:
         return stale(
             proof
         )  # something of it did write: evidence that disagrees is unknown, by the lease's own end

@@ -116,7 +116,7 @@ class Task(Struct, frozen=True):
     """A Task as it stands. `attempts` counts Attempts; the newest one is the only one that can be open.
 
     `open_effects`: those that are neither confirmed nor absent; while there are any after the lease has ended, the Task
-    has no further Attempt and does not end (`reconcile_first`)."""
+    has no further Attempt and does not end (`reconcile_first`). `last_effect_of`: the Delivery that last began one."""
 
     task_id: TaskId
     spec: TaskSpec
@@ -142,6 +142,7 @@ class Task(Struct, frozen=True):
     effects: int = 0
     open_effects: tuple[EffectId, ...] = ()
     needs_approval: bool = False
+    last_effect_of: DeliveryId | None = None
 
     @property
     def key(self) -> str:

@@ -49,6 +49,13 @@ def why(facts: WhyFacts, now_ms: int) -> Reason:
     approval = next(
         (item for item in facts.attention if item.open and item.kind is AttentionKind.APPROVAL), None
     )
+    if task.needs_approval:
+        return Reason(
+            "approval",
+            f"a person must allow {facts.attempt.attempt_id} before it is given to anybody (`tenure approve {task.task_id}`)",
+            "never_silent",
+            blocker=task.task_id,
+        )
     if approval is not None:
         return Reason(
             "approval",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from tenure import errors as er
 from tenure.core import commands as cm
@@ -12,14 +13,16 @@ from tenure.core import effect_commands as ec
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.delivery import Delivery
-from tenure.core.effect import Effect
+from tenure.core.effect import Effect, EffectState
 from tenure.core.effect_begin import PROBLEM_OF
-from tenure.core.effect_kind import WITNESSED, parse
+from tenure.core.effect_key import recorded_key
+from tenure.core.effect_kind import WITNESSED, Params, parse
 from tenure.core.ids import EffectId, TaskId, attempt_id
 from tenure.core.scope import EffectKind
 from tenure.core.task import Task
 from tenure.hub.access import Principal
-from tenure.hub.effects.broker import Broker, result_text
+from tenure.hub.effects.broker import Broker
+from tenure.hub.effects.caller import result_text
 from tenure.hub.effects.capability import Capability
 from tenure.hub.service import Hub
 from tenure.hub.views import scope_body
@@ -45,11 +48,14 @@ ADVICE = {
     "not do it another way",
     "quarantined": "what is known of it contradicts itself; a person decides. Go on with something else, or end your turn",
     "provider_refused": "the provider said no, nothing was done; read `reason`, change the request, and ask again",
-    "unavailable": "nothing was done; ask again later under the same key",
+    "unavailable": "nothing was done; ask again later under the same key, not before `retry_after_s` if it is there",
     "overloaded": "nothing was done; ask again later under the same key",
     "lease_expired": "nothing was done; wait until the lease is renewed, then ask again under the same key",
     "stale_fence": "stop: this attempt was replaced",
+    "not_found": "nothing was done; its provider is not configured here any more. Say so in your result",
+    "fault": "nothing was done; the hub failed. Ask again later under the same key",
     "canceled": "stop: this task is being canceled",
+    "not_done": "it did not happen, for certain; ask again under the same key if it is still wanted",
     "rejected": "a person said no; read `reason`. Do not ask for the same again",
 }
 """What an agent is told to do, by the code of what keeps its Effect."""
@@ -70,7 +76,10 @@ class EffectDesk:
             InvalidError: the parameters, the key or the target are none; or the key stands for other parameters.
             ForbiddenError: the Attempt's scope does not list it.
             ConflictError: the lease is not open, or the Task is being canceled; nothing was done.
-            NotFoundError: there is no such provider.
+            NotFoundError: there is no such provider, and it was not asked for before.
+            UnavailableError: nothing of it was done: its provider cannot be used, the record takes nothing, the hub is stopping.
+            OverloadedError: nothing of it was done: too much is under way.
+            OutcomeUnknownError: it cannot be told whether it was recorded; repeat it.
             FaultError: a bug.
         """
         params = parse(asked.kind, asked.params)
@@ -90,7 +99,7 @@ class EffectDesk:
             raise er.InvalidError(
                 f"a target has at most {TARGET_LENGTH} printable characters.", field="target"
             )
-        reached = self._broker.registry.reach(asked.target, asked.kind)
+        finds, settling_ms = await self._means(who, asked, params)
         answer: ec.EffectAnswer = await self._hub.execute(
             ec.BeginEffect(
                 effect_id=EffectId(self._hub.ids.new_id("e")),
@@ -100,8 +109,8 @@ class EffectDesk:
                 params=params,
                 key=asked.key,
                 again=asked.again,
-                finds=reached.finds(asked.kind),
-                settling_ms=round(reached.capabilities.settling_s * 1000),
+                finds=finds,
+                settling_ms=settling_ms,
             )
         )
         if answer.may_be_called:
@@ -109,7 +118,41 @@ class EffectDesk:
         effect = await self._broker.settled(answer.effect_id, min(max(asked.wait_s, 0.0), LONGEST_WAIT_S))
         if effect is None:
             raise er.FaultError("the Effect is not in the record")
-        return effect_body(effect, replayed=answer.replayed, adopted=answer.adopted)
+        return self.body(effect, replayed=answer.replayed, adopted=answer.adopted)
+
+    async def _means(self, who: Capability, asked: EffectRequest, params: Params) -> tuple[bool, int]:
+        """Can its provider be asked for it, and how long does that settle? What is recorded under this key needs no
+        provider to be answered, and has both in its row.
+
+        Raises:
+            NotFoundError: there is no such provider, and nothing is recorded.
+            UnavailableError: it cannot be used as it is, and nothing is recorded.
+        """
+        try:
+            reached = self._broker.registry.reach(asked.target, asked.kind)
+        except (er.NotFoundError, er.UnavailableError):
+            known = await self._recorded(who, asked, params)
+            if known is None or (known.state is EffectState.ABSENT and not known.quarantined):
+                raise
+            return known.finds, known.settling_ms
+        return reached.finds(asked.kind), round(reached.capabilities.settling_s * 1000)
+
+    async def _recorded(self, who: Capability, asked: EffectRequest, params: Params) -> Effect | None:
+        delivery = await self._hub.ledger.find(Delivery, who.delivery_id)
+        if delivery is None:
+            return None
+        key = recorded_key(asked.key, asked.again, delivery.task_id, asked.target, params)
+        known = await self._hub.ledger.effects(delivery.task_id)
+        return next((one for one in known if one.idempotency_key == key), None)
+
+    def body(self, effect: Effect, *, replayed: bool = False, adopted: bool = False) -> EffectBody:
+        """An Effect as it stands, with what keeps it from being called now."""
+        body = effect_body(effect, replayed=replayed, adopted=adopted)
+        kept = self._broker.kept_by(effect)
+        if kept is not None:
+            body = replace(body, problem=kept.code, reason=kept.message, advice=ADVICE.get(kept.code))
+        rest_s = self._broker.rest_s(effect) if body.problem == er.UnavailableError.code else 0.0
+        return replace(body, retry_after_s=round(rest_s, 1)) if rest_s > 0 else body
 
     async def of_agent(self, who: Capability) -> list[EffectBody]:
         """The Effects of the agent's own Task.
@@ -118,7 +161,7 @@ class EffectDesk:
             ConflictError: this Attempt was replaced.
         """
         delivery = await self._delivery(who)
-        return [effect_body(one) for one in await self._hub.ledger.effects(delivery.task_id)]
+        return [self.body(one) for one in await self._hub.ledger.effects(delivery.task_id)]
 
     async def context(self, who: Capability) -> AgentContext:
         """What an agent may know of its own Task.
@@ -146,7 +189,7 @@ class EffectDesk:
             cancel_requested=task.is_cancel_requested,
             hypothesis=mine.spec.hypothesis.because if mine.spec.hypothesis else None,
             before=tuple(_before(one) for one in history.attempts[: delivery.number - 1]),
-            effects=tuple(effect_body(one) for one in history.effects),
+            effects=tuple(self.body(one) for one in history.effects),
         )
 
     async def _delivery(self, who: Capability) -> Delivery:
@@ -168,7 +211,7 @@ class EffectDesk:
         """
         if await self._hub.ledger.find(Task, task_id) is None:
             raise er.NotFoundError(f"there is no Task {task_id[:80]}.", task_id=task_id[:80])
-        return [effect_body(one) for one in await self._hub.ledger.effects(TaskId(task_id))]
+        return [self.body(one) for one in await self._hub.ledger.effects(TaskId(task_id))]
 
     async def one(self, effect_id: str) -> EffectBody:
         """One Effect.
@@ -176,7 +219,7 @@ class EffectDesk:
         Raises:
             NotFoundError: there is no such Effect.
         """
-        return effect_body(await self._effect(effect_id))
+        return self.body(await self._effect(effect_id))
 
     async def _effect(self, effect_id: str) -> Effect:
         effect = await self._hub.ledger.find(Effect, effect_id)
@@ -222,7 +265,7 @@ class EffectDesk:
         """The open approval that is asked about an Effect or a Task's newest Attempt."""
         if subject.startswith("e_"):
             effect = await self._effect(subject)
-            name = f"{effect.task_id}/{effect.effect_id}"
+            name = effect.questions
         else:
             task = await self._hub.ledger.find(Task, subject)
             name = attempt_id(TaskId(subject), task.attempts if task is not None else 0)
@@ -269,10 +312,9 @@ def effect_body(effect: Effect, *, replayed: bool = False, adopted: bool = False
 
 
 def _problem(effect: Effect) -> str | None:
-    """The code of what keeps it; an absent one's stands at the beginning of its reason."""
+    """The code of what keeps it, or of why it is absent."""
     if effect.quarantined:
         return "quarantined"
-    if effect.is_settled and effect.result is None and effect.reason and effect.settled_at_ms is not None:
-        code = effect.reason.partition(":")[0]
-        return code if code in ADVICE else None
-    return PROBLEM_OF.get(effect.state) or ("effect_pending" if not effect.is_settled else None)
+    if effect.code is not None:
+        return effect.code
+    return PROBLEM_OF.get(effect.state) or (None if effect.has_ended else "effect_pending")

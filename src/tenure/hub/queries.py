@@ -136,7 +136,7 @@ class Queries:
 
     async def _questions_about(self, tasks: Sequence[Task]) -> dict[TaskId, tuple[Attention, ...]]:
         found: dict[TaskId, tuple[Attention, ...]] = {}
-        # Before its first grant nothing about a Task can be in question.
+        # Before its first grant only its approval can be in question, and the Task itself says that.
         granted = [one.task_id for one in tasks if one.fence]
         if granted:
             for item in await self._ledger.attention_about(granted):

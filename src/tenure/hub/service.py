@@ -40,7 +40,7 @@ from tenure.hub.loops.release import ReleaseLoop
 from tenure.hub.presence import Presence
 from tenure.hub.record import Record
 from tenure.hub.waiting import WaitingRoom
-from tenure.ledger.port import Committed, Ledger
+from tenure.ledger.port import Ledger, Listener
 
 LEASE_TOKEN_PREFIX = "tnr_l_"  # noqa: S105 - how lease tokens begin, not a secret
 READY_WITHIN_S = 2.0
@@ -102,7 +102,7 @@ class Hub:
             UnavailableError: the ledger cannot record the start.
             OutcomeUnknownError: it cannot be told whether it did; start again.
         """
-        forget = self.ledger.subscribe(self.heard)
+        forget = [self.ledger.subscribe(one) for one in self._listeners()]
         try:
             accepted(await self.ledger.execute(StartHub(self.identity.incarnation, self.identity.version)))
             runs = (self._due.run, self._release.run, self._ready.run, self._clock_loop.run, self._doubt.run)
@@ -113,26 +113,30 @@ class Hub:
             for loop in self._loops:
                 loop.cancel()
             await asyncio.gather(*self._loops, return_exceptions=True)
-            forget()
+            for one in forget:
+                one()
             await self.broker.close()
 
     def let_go(self) -> None:
-        """End everything that is held open, long polls and live streams. More than once is no harm."""
+        """End everything that is held open, long polls and live streams, and begin no call. More than once is no harm."""
         self.stopping.set()
         self.room.close()
         self.feed.close()
+        self.broker.let_go()
 
-    def heard(self, committed: Committed) -> None:
-        """What a commit means for everybody who waits or remembers."""
-        self.record.heard(committed)
-        self.fresh.heard(committed)
-        self.access.heard(committed)
-        self.room.heard(committed)
-        self._due.heard(committed)
-        self._release.heard(committed)
-        self._doubt.heard(committed)
-        self.broker.heard(committed)
-        self.feed.heard(committed)
+    def _listeners(self) -> tuple[Listener, ...]:
+        """Who hears what a commit means, in this order, each by itself: one that fails keeps no other from hearing."""
+        return (
+            self.record.heard,
+            self.fresh.heard,
+            self.access.heard,
+            self.room.heard,
+            self._due.heard,
+            self._release.heard,
+            self._doubt.heard,
+            self.broker.heard,
+            self.feed.heard,
+        )
 
     async def execute(self, command: Command) -> Any:
         """Commit a command; the reply is of the command's own kind.

@@ -28,7 +28,7 @@ from tenure.ledger.port import Committed
 
 K = TypeVar("K")
 
-QUEUES = (ev.AttemptCreated, ev.DependencyCompleted, ev.GrantVoided, ev.HandedBack)
+QUEUES = (ev.AttemptCreated, ev.AttemptApproved, ev.DependencyCompleted, ev.GrantVoided, ev.HandedBack)
 """Events that put one Task each into a queue, if they put it there at all."""
 
 

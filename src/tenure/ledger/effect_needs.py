@@ -10,7 +10,7 @@ from tenure.core.attention import AttentionKind
 from tenure.core.delivery import Delivery
 from tenure.core.effect import Effect
 from tenure.core.effect_key import recorded_key
-from tenure.core.ids import attempt_id
+from tenure.core.ids import EffectId, attempt_id, effect_subject
 from tenure.core.recipient import Node
 from tenure.core.task import Task
 from tenure.ledger.wants import Plan, Wants
@@ -35,7 +35,10 @@ def begin_plan(command: ec.BeginEffect, wants: Wants, world: LoadedWorld) -> Pla
     wants.key(Task, delivery.task_id)
     wants.key(Attempt, delivery.attempt_id)
     wants.key(Node, delivery.node_id)
-    key = (delivery.task_id, recorded_key(command.key, command.again, delivery.task_id, command.target, params))
+    key = (
+        delivery.task_id,
+        recorded_key(command.key, command.again, delivery.task_id, command.target, params),
+    )
     about = (delivery.task_id, str(params.kind), params.subject)
     wants.look_up("effect_keys", key)
     wants.look_up("effects_about", about)
@@ -43,7 +46,7 @@ def begin_plan(command: ec.BeginEffect, wants: Wants, world: LoadedWorld) -> Pla
     known = world.effect_keys.keys(key)
     wants.key(Effect, *known, *world.effects_about.keys(about))
     for effect_id in known or (command.effect_id,):
-        wants.item(f"{delivery.task_id}/{effect_id}", AttentionKind.APPROVAL)
+        wants.item(effect_subject(delivery.task_id, EffectId(effect_id)), AttentionKind.APPROVAL)
     for identity in identities:
         wants.key(Effect, *world.known_as.keys(identity))
 
@@ -56,7 +59,7 @@ def effect_plan(command: EffectNamed, wants: Wants, world: LoadedWorld) -> Plan:
         return
     wants.key(Delivery, effect.delivery_id)
     wants.key(Task, effect.task_id)
-    wants.item(f"{effect.task_id}/{effect.effect_id}", *ABOUT_EFFECT)
+    wants.item(effect.questions, *ABOUT_EFFECT)
     yield
     task = world.shelves[Task].peek(effect.task_id)
     if task is not None:
@@ -71,7 +74,7 @@ def approve_plan(command: ec.Approve, wants: Wants, world: LoadedWorld) -> Plan:
     wants.key(Task, command.task_id)
     wants.key(Effect, command.effect_id)
     if command.effect_id is not None:
-        wants.item(f"{command.task_id}/{command.effect_id}", *ABOUT_EFFECT)
+        wants.item(effect_subject(command.task_id, command.effect_id), *ABOUT_EFFECT)
     yield
     task = world.shelves[Task].peek(command.task_id)
     if task is not None:

@@ -247,10 +247,13 @@ class MemoryLedger:
     async def effects(self, task_id: TaskId) -> list[Effect]:
         return sorted((one for one in self._world.every(Effect) if one.task_id == task_id), key=_begun)
 
-    async def effects_due(self, now_ms: int, limit: int) -> list[Effect]:
+    async def effects_due(self, now_ms: int, limit: int, after: Effect | None = None) -> list[Effect]:
+        behind = (after.due_at_ms or 0, after.effect_id) if after is not None else (-1, "")
         waiting = ((one.due_at_ms, one.effect_id, one) for one in self._world.every(Effect))
         due = sorted(
-            (at_ms, name, one) for at_ms, name, one in waiting if at_ms is not None and at_ms <= now_ms
+            (at_ms, name, one)
+            for at_ms, name, one in waiting
+            if at_ms is not None and at_ms <= now_ms and (at_ms, name) > behind
         )
         return [one for _, _, one in due[:limit]]
 

@@ -20,7 +20,7 @@ from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, AttentionKind
 from tenure.core.delivery import Delivery
 from tenure.core.effect import Effect
-from tenure.core.ids import AttemptId, TaskId, address, attempt_id
+from tenure.core.ids import AttemptId, TaskId, address, attempt_id, effect_subject
 from tenure.core.late import Late, LateKind, late_id
 from tenure.core.limits import GRANTS
 from tenure.core.recipient import Node, Recipient, recipient_queues
@@ -251,7 +251,7 @@ def _about_delivery(wants: Wants, world: LoadedWorld, *deliveries: str) -> Plan:
             wants.item(attempt_id(task.task_id, task.attempts), AttentionKind.APPROVAL)
         for effect_id in task.open_effects:
             wants.key(Effect, effect_id)
-            wants.item(f"{task_id}/{effect_id}", *ABOUT_EFFECT)
+            wants.item(effect_subject(TaskId(task_id), effect_id), *ABOUT_EFFECT)
     for name in attempts:
         attempt = world.shelves[Attempt].peek(name)
         if attempt is not None and attempt.ended_at_ms is not None:

@@ -200,9 +200,9 @@ class Reads(Protocol):
         """Of a Task, oldest first."""
         ...
 
-    async def effects_due(self, now_ms: int, limit: int) -> list[Effect]:
+    async def effects_due(self, now_ms: int, limit: int, after: Effect | None = None) -> list[Effect]:
         """Effects that the hub must look at: a call's time is over, or a lookup can prove something. The longest due
-        first."""
+        first. `after`: those behind this one in that order, whatever became of it."""
         ...
 
     async def next_effect_due_ms(self) -> int | None: ...

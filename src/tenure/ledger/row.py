@@ -83,7 +83,7 @@ FIXED: dict[type[Entity], frozenset[str]] = {
     Effect: frozenset(
         {
             "task_id", "kind", "target", "idempotency_key", "subject", "params", "params_digest", "identity", "twin",
-            "finds", "settling_ms", "again", "again_of",
+            "again", "again_of",
         }
     ),
     Inbound: frozenset({"provider", "event", "digest", "effects", "received_at_ms"}),

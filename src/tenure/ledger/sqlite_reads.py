@@ -123,20 +123,14 @@ class SqliteReads:
                         keys_json(names),
                     )
                 ),
-                attention=tuple(_about(connection, (task_id, *names), open_only=False)),
+                attention=tuple(_about(connection, (task_id,), open_only=False)),
                 dependencies=tuple(others[one] for one in dict.fromkeys(task.spec.after) if one in others),
                 effects=tuple(_select(connection, Effect, EFFECTS_OF_TASK, task_id)),
             )
 
     def attention_about(self, task_ids: Iterable[TaskId]) -> list[Attention]:
         with self._asking() as connection:
-            tasks = _by_key(connection, Task, task_ids).values()
-            subjects = [
-                subject
-                for task in tasks
-                for subject in (task.task_id, *(f"{task.task_id}/{n + 1}" for n in range(task.attempts)))
-            ]
-            return _about(connection, subjects, open_only=True)
+            return _about(connection, task_ids, open_only=True)
 
     def tasks(self, where: TaskFilter, cursor: str | None, limit: int) -> TaskPage:
         check_limit(limit)
@@ -260,11 +254,14 @@ def _attempts(connection: sqlite3.Connection, task_id: TaskId) -> list[Attempt]:
     return sorted(found, key=lambda one: one.number)
 
 
-def _about(connection: sqlite3.Connection, subjects: Iterable[str], *, open_only: bool) -> list[Attention]:
-    still = " AND t.open = 1" if open_only else ""
-    return _select(
+def _about(connection: sqlite3.Connection, task_ids: Iterable[str], *, open_only: bool) -> list[Attention]:
+    """Questions about Tasks, their Attempts and their Effects: all of these begin with the Task's id and a slash, and
+    `0` comes right after the slash."""
+    still = "WHERE t.open = 1" if open_only else ""
+    return _from(
         connection,
         Attention,
-        f"{_among('subject')}{still} ORDER BY t.opened_at_ms, t.item_id",
-        keys_json(subjects),
+        "json_each(?) AS k CROSS JOIN attention AS t ON t.subject = k.value "
+        f"OR (t.subject > k.value || '/' AND t.subject < k.value || '0') {still} ORDER BY t.opened_at_ms, t.item_id",
+        keys_json(task_ids),
     )

@@ -25,7 +25,8 @@ class EffectRequest(Asked, frozen=True, kw_only=True, omit_defaults=True):
 
 class EffectBody(Answered, frozen=True, kw_only=True):
     """An Effect as it stands. `result` is the provider's word as JSON, None without one. `problem`: the code of why it has
-    not happened (yet), `advice` says what to do now. `replayed`: it was asked for before; `adopted`: it was there under another key."""
+    not happened (yet), `advice` says what to do now; `retry_after_s`: how long its provider still wants to be left alone,
+    if it said so. `replayed`: it was asked for before; `adopted`: it was there under another key."""
 
     effect_id: str
     task_id: str
@@ -50,6 +51,7 @@ class EffectBody(Answered, frozen=True, kw_only=True):
     adopted: bool = False
     problem: str | None = None
     advice: str | None = None
+    retry_after_s: float | None = None
 
 
 class AttemptBefore(Answered, frozen=True, kw_only=True):

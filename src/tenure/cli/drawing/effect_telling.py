@@ -11,13 +11,12 @@ from typing import Any, NamedTuple, final
 
 from tenure.cli.drawing.cast import HUB
 from tenure.cli.drawing.draft import Draft, Told
+from tenure.cli.drawing.effect_wording import effect_name, told_of
 from tenure.cli.drawing.story import Line, Look, Sign, Tone
 from tenure.cli.text.moment import shown_duration
 
 BY_NODES = frozenset({"commit"})
 """Kinds that only the node can see."""
-SUBJECT = 24
-"""Characters of a subject that are shown: of an object id, enough to know it."""
 
 
 class Known(NamedTuple):
@@ -68,7 +67,7 @@ class EffectTeller:
         )
 
     def _approved(self, event: Told, known: Known) -> None:
-        text = f"allowed{_by(event.body)}: {known.name}{_said(event.body)}"
+        text = f"allowed{_by(event.body)}: {known.name}{told_of(event.body, known.name)}"
         person = self._draft.cast.person()
         self._draft.step(event, person, HUB, tone=Tone.PERSON, sign=Sign.ANSWER, text=text)
 
@@ -86,7 +85,7 @@ class EffectTeller:
         sign = {"confirmed": Sign.COMPLETED, "absent": Sign.VOID}.get(how, Sign.DOT)
         meaning = {"absent": "did not happen"}.get(how, how or "settled")
         found = "found out: " if before is Look.DOUBT else ""
-        text = f"{found}{meaning}{_by(event.body)}: {known.name}{_said(event.body)}"
+        text = f"{found}{meaning}{_by(event.body)}: {known.name}{told_of(event.body, known.name)}"
         if event.body.get("by"):
             person = self._draft.cast.person()
             self._draft.step(event, person, HUB, tone=Tone.PERSON, sign=Sign.ANSWER, text=text)
@@ -107,7 +106,7 @@ class EffectTeller:
             tone=Tone.DOUBT,
             line=Line.LOST,
             sign=Sign.LOST,
-            text=f"in doubt, the answer was lost: {known.name}{_said(event.body)}",
+            text=f"in doubt, the answer was lost: {known.name}{told_of(event.body, known.name)}",
         )
         self._draft.begin(_bar(event), provider, Look.DOUBT)
 
@@ -132,7 +131,7 @@ class EffectTeller:
             HUB,
             tone=Tone.DOUBT,
             sign=Sign.UNKNOWN,
-            text=f"set aside, its answers disagree: {known.name}{_said(event.body)}",
+            text=f"set aside, its answers disagree: {known.name}{told_of(event.body, known.name)}",
         )
 
     def _adopted(self, event: Told, known: Known) -> None:
@@ -153,7 +152,7 @@ class EffectTeller:
         node = self._draft.node_of_attempt(body.get("number"))
         if known is None or "target" in body:
             kind, target = str(body.get("kind", "")), str(body.get("target", ""))
-            known = Known(_name(body), target, node, kind in BY_NODES)
+            known = Known(effect_name(body), target, node, kind in BY_NODES)
         elif node != HUB:
             known = known._replace(node=node)
         self._known[effect_id] = known
@@ -163,26 +162,9 @@ class EffectTeller:
         return self._draft.cast.provider(known.target)
 
 
-def _name(body: dict[str, Any]) -> str:
-    """Kind, subject and target; of an Effect of another Task its owner."""
-    kind, subject = str(body.get("kind", "")).replace("_", " "), str(body.get("subject", ""))
-    if not kind:
-        return f"an effect of {body['owner']}" if body.get("owner") else "an effect"
-    named = f"{kind} {subject[:SUBJECT]}".strip()
-    return f"{named} at {body['target']}" if body.get("target") else named
-
-
 def _bar(event: Told) -> str:
     return f"effect {event.body.get('effect_id')}"
 
 
 def _by(body: dict[str, Any]) -> str:
     return f" by {body['by']}" if body.get("by") else ""
-
-
-def _said(body: dict[str, Any]) -> str:
-    """What the provider or the hub said of it, in short."""
-    for name in ("result", "reason", "because", "detail"):
-        if body.get(name):
-            return f": {str(body[name])[:200]}"
-    return ""

@@ -16,6 +16,7 @@ from typing import Any, final
 from tenure.cli.drawing.cast import HUB, PERSON
 from tenure.cli.drawing.draft import Draft, Told
 from tenure.cli.drawing.effect_telling import EffectTeller
+from tenure.cli.drawing.effect_wording import in_words
 from tenure.cli.drawing.story import Line, Look, Sign, Story, Tone
 
 QUIET = frozenset({"slot_freed", "attention_closed", "snapshot_heard", "dependency_completed"})
@@ -141,7 +142,7 @@ class Teller:
 
     def revoked(self, event: Told) -> None:
         self._state = "input_required"
-        number, reason = event.body.get("number", "?"), event.body.get("reason", "")
+        number, reason = event.body.get("number", "?"), in_words(str(event.body.get("reason", "")))
         text = f"lease revoked: nobody knows how attempt {number} ended ({reason})"
         self._by_hub(event, tone=Tone.DOUBT, sign=Sign.UNKNOWN, text=text)
         self._turn(event, None)
@@ -177,7 +178,10 @@ class Teller:
 
     def asked(self, event: Told) -> None:
         self._state = "input_required"
-        self.draft.step(event, HUB, self.draft.cast.person(), tone=Tone.PERSON, sign=Sign.ATTENTION)
+        summary, is_of_effect = event.body.get("summary"), "effect_id" in str(event.body.get("facts"))
+        text = f"needs you: {in_words(str(summary))}" if summary and is_of_effect else None
+        person = self.draft.cast.person()
+        self.draft.step(event, HUB, person, tone=Tone.PERSON, sign=Sign.ATTENTION, text=text)
         self.draft.begin(_question(event), PERSON, Look.QUESTION)
 
     def answered(self, event: Told) -> None:

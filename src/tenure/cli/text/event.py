@@ -114,7 +114,7 @@ SENTENCES: dict[str, Sentence] = {
     "dependency_completed": _dependency,
     "dependency_failed": lambda e: f"{e['dependency']} ended {e['state']}, so this waits for a person",
     "delivery_granted": lambda e: (
-        f"offered to {e['recipient']} under fence {e['fence']} (isolation {e.get('isolation', 'open')})"
+        f"offered to {e['recipient']} under fence {e['fence']} (isolation {e.get('isolation') or 'open'})"
     ),
     "grant_voided": lambda e: f"the offer was taken back: {e['reason']}; nothing had started",
     "delivery_acknowledged": lambda _: "handed over: the node has it in its own store",

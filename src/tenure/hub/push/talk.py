@@ -27,7 +27,7 @@ from tenure.core.effect_kind import NO_SHA, Push, branch_problem, parse
 from tenure.core.ids import EffectId, attempt_id
 from tenure.core.scope import EffectKind, Scope, may
 from tenure.core.task import Task
-from tenure.hub.effect_desk import ADVICE, EffectDesk, effect_body
+from tenure.hub.effect_desk import ADVICE, EffectDesk
 from tenure.hub.effects.capability import Capability
 from tenure.hub.push.change import ChangeCheck, Place
 from tenure.hub.push.staging import Staging
@@ -50,6 +50,8 @@ MORE_ADVICE = {
     "provider_refused": "if the branch has moved: fetch, rebase your new commits onto it, push again",
 }
 """What an agent is told to do, where it is something else at a push than elsewhere."""
+NO_ERRORS: dict[str, type[er.TenureError]] = {"rejected": er.ForbiddenError, "not_done": er.UnavailableError}
+"""What an Effect's codes are to a caller where they name no error."""
 UNDER_WAY = frozenset({"effect_pending", "effect_in_doubt"})
 
 log = structlog.get_logger(__name__)
@@ -234,7 +236,7 @@ class PushTalk:
         wait_s = WAIT_S if body.problem in UNDER_WAY else 0.0
         effect = await self._hub.broker.settled(EffectId(body.effect_id), wait_s)
         if effect is None or not effect.is_done:
-            error = not_done(body if effect is None else effect_body(effect))
+            error = not_done(body if effect is None else self._desk.body(effect))
             raise error
         if is_old:
             await self._still_there(push, effect)
@@ -262,7 +264,7 @@ class PushTalk:
             )
 
     def _refused(self, name: str, error: er.TenureError) -> str:
-        code, visitor = error.code, self._visitor
+        code, visitor = str(error.facts.get("problem", error.code)), self._visitor
         log.info(
             "a push was refused",
             code=code,
@@ -326,14 +328,11 @@ def _again(options: tuple[str, ...]) -> str | None:
 
 
 def not_done(body: EffectBody) -> er.TenureError:
-    """Why an Effect has not happened, as the error of its code: that of its problem, or the one that its reason begins
-    with."""
-    reason = (body.reason or "not done").removeprefix("never called: ")
-    first, _, words = reason.partition(":")
-    known = er.all_errors()
-    if first in known:
-        return known[first](f"{words.strip() or 'nothing was done'} ({body.effect_id})")
-    return known.get(body.problem or "", er.ConflictError)(f"{body.state}: {reason} ({body.effect_id})")
+    """Why an Effect has not happened, as the error of its problem's code; the code itself is in the facts."""
+    code = body.problem or er.ConflictError.code
+    kind = NO_ERRORS.get(code) or er.all_errors().get(code, er.ConflictError)
+    reason = body.reason or f"it is {body.state.replace('_', ' ')}"
+    return kind(f"{reason} ({body.effect_id})", problem=code, effect_id=body.effect_id)
 
 
 def visitor_name(visitor: Visitor) -> str:

@@ -36,7 +36,7 @@ NAMESPACES: Final = (
     "--uid", str(UID), "--gid", str(UID), "--hostname", "tenure", "--cap-drop", "ALL", "--die-with-parent",
 )  # fmt: skip
 
-EMPTY: Final = ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/run", "--dir", "/var/tmp")  # noqa: S108 - inside
+EMPTY: Final = ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/run", "--dir", "/var/tmp")  # noqa: S108 - these are inside
 
 
 class Sandbox(Struct, frozen=True, kw_only=True):

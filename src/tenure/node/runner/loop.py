@@ -31,7 +31,9 @@ else:
 
 TICK_S = 1.0
 NEVER = float("inf")
-SAMPLE_COST = 200  # sampling takes at most one part in so many of the time: a machine may hold a hundred runners
+SAMPLE_COST = (
+    200  # sampling takes at most one part in so many of the time: a machine may hold a hundred runners
+)
 BUSY_SHARE = 0.05  # less CPU than this is an idle event loop, not progress
 TELL_S = 0.2  # between two pushes that tell of new protocol lines
 OVER = ("canceled", "timed_out", "killed_stale", "runner_signal")
@@ -160,7 +162,9 @@ class Runner:
         elif self.wait_status is None:
             self.outcome["unknown"] = self.outcome["unknown"] or "the wait status was lost"
         else:
-            self.step["exit_code"], self.step["signal"] = end_of(self.wait_status, is_held=bool(self.tree.holder))
+            self.step["exit_code"], self.step["signal"] = end_of(
+                self.wait_status, is_held=bool(self.tree.holder)
+            )
         oom_kills = self.tree.oom_kills()
         if oom_kills is not None:  # else nobody can tell
             by_another = self.step["signal"] == _signal.SIGKILL and not self.killed

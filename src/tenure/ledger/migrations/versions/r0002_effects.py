@@ -73,7 +73,7 @@ def _triggers(name: str) -> None:
 _TASKS = """
 task_id spec spec_digest state fence# lease? attempts# voided_offers# queue_key? ready_at_ms# waits_for
 failed_dependencies lineage cancel_step? cancel_because? cancel_at_ms#? submitted_by idempotency_key submitted_at_ms#
-ended_at_ms#? end_reason? effects# open_effects needs_approval!
+ended_at_ms#? end_reason? effects# open_effects needs_approval! last_effect_of?
 """
 _LATE = """
 late_id delivery_id attempt_id task_id kind claimed_fence# current_fence# incarnation outcome? heard_at_ms#
@@ -84,7 +84,7 @@ item_id kind subject version# open! summary facts opened_at_ms# closed_at_ms#? c
 _EFFECTS = """
 effect_id task_id kind target idempotency_key subject params params_digest identity twin? finds! settling_ms# again?
 again_of? number# delivery_id fence# state quarantined! call_id? called_by? call_term? calls# not_found_term? due_at_ms#?
-result? reason? intended_at_ms# settled_at_ms#?
+result? code? reason? intended_at_ms# settled_at_ms#?
 """
 _WEBHOOKS = """
 inbound_id provider event digest effects received_at_ms# refused_digest? refused_at_ms#?
@@ -112,7 +112,7 @@ _REMADE: dict[
             ("tasks_by_state", "state task_id", False, None),
             ("tasks_waiting", "task_id", False, _WAITING),
         ),
-        {"effects": "0", "open_effects": "'[]'", "needs_approval": "0"},
+        {"effects": "0", "open_effects": "'[]'", "needs_approval": "0", "last_effect_of": "NULL"},
     ),
     "late": (
         _LATE,
@@ -136,7 +136,7 @@ _FIXED = {  # the key comes first
     "late": "late_id delivery_id attempt_id task_id kind claimed_fence current_fence incarnation outcome heard_at_ms",
     "attention": "item_id kind subject",
     "effects": (
-        "effect_id task_id kind target idempotency_key subject params params_digest identity twin finds settling_ms again "
+        "effect_id task_id kind target idempotency_key subject params params_digest identity twin again "
         "again_of"
     ),
     "webhooks": "inbound_id provider event digest effects received_at_ms",

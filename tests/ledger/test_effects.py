@@ -13,6 +13,7 @@ from tenure.core.effect import EffectState
 from tenure.core.effect_commands import CallEnd
 from tenure.core.effect_kind import Comment, Push
 from tenure.core.ids import EffectId, TaskId
+from tenure.core.scope import EffectKind, Scope
 from tenure.core.task import Task, TaskState
 from tenure.ledger.port import TaskFilter
 from tests.ledger.desk import OTHER_SHA, SHA, START_MS, TREE, Desk, acted, pull_request
@@ -170,3 +171,26 @@ async def test_approvals_are_decided_once_whichever_engine_keeps_them(desk: Desk
     assert replies == [cm.Done(), cm.Done(replayed=True)]
     assert len(await desk.claim()) == 1
     assert (await desk.run(ec.Approve(task_id, EffectId("e_none"), True, 1, "ann", "go"))).code == "not_found"
+
+
+async def test_questions_about_effects_are_questions_about_their_task(desk: Desk) -> None:
+    """In every ledger: `why` and the end of a Task tell of them."""
+    scope = Scope(kinds=(EffectKind.COMMENT,), targets=("forge:*",), approval=(EffectKind.COMMENT,))
+    await desk.start()
+    task_id = await desk.submit(scope=scope)
+    (delivery,) = await desk.claim()
+    await desk.ack(delivery)
+    begin = ec.BeginEffect(
+        effect_id=EffectId("e_1"),
+        delivery_id=delivery.delivery_id,
+        fence=delivery.fence,
+        target="forge:shop",
+        params=Comment(number=1, body="hello"),
+    )
+    assert (await desk.run(begin)).problem == "approval_needed"
+    (item,) = await desk.ledger.attention_about([task_id])
+    assert item.subject == f"{task_id}/e_1"
+    history = await desk.ledger.history(task_id)
+    assert history is not None
+    assert [one.item_id for one in history.attention] == [item.item_id]
+    assert [one.effect_id for one in history.effects] == ["e_1"]

@@ -31,6 +31,8 @@ class Tenure(Struct, frozen=True):
     ends: dict[str, str]
     met: dict[str, set[str]]
     strays: int
+    said: dict[str, list[str]]
+    """What the record says of each operation's Effects."""
 
 
 def counted(journal: Path, made: list[Operation], of_delivery: dict[str, str]) -> tuple[Counter[str], int]:
@@ -72,7 +74,8 @@ def tenure_outcome(
     }
     ends = {one.name: end_of(counts[one.name], effects.get(one.name, []), asked) for one in made}
     spent = [name for cell in cells for name in cell.points.spent()]
-    return Tenure(counts, ends, met_by(made, spent, injected), strays)
+    said = {name: [f"{one['state']}: {one['reason']}" for one in some] for name, some in effects.items()}
+    return Tenure(counts, ends, met_by(made, spent, injected), strays, said)
 
 
 def end_of(count: int, effects: list[dict[str, Any]], asked: dict[str, bool]) -> str:

@@ -117,6 +117,7 @@ class Worker:
         kind, target, params = asked_for(grant)
         asked = EffectRequest(kind=kind, target=target, params=params, wait_s=EFFECT_S)
         for _ in range(TRIES):
+            asked_at = time.monotonic()
             status, answer = self._say("/v1/agent/effects", asked, name, "effect", grant["capability"])
             if status == 200 and answer["state"] == "confirmed":
                 return "done"
@@ -126,7 +127,7 @@ class Worker:
                 return None
             if status not in (200, 409, 503):
                 raise RuntimeError(f"{name}: {status} {answer}")
-            if status != 200 or answer["state"] == "absent":
+            if time.monotonic() - asked_at < EFFECT_S:  # told at once that it is not to be now
                 time.sleep(AGAIN_S)
             if time.monotonic() - self._renewed > RENEW_S:
                 self._renew(proof)

@@ -102,7 +102,9 @@ def outcome_line(seed: int, made: list[Operation], ours: Tenure, run: list[Cell]
         "without_find": ends_of([one for one in made if not one.finds], ours),
         "strays": ours.strays,
         "not_done_in_time": sorted(name for cell in run for name in cell.late),
-        "bad": {name: end for name, end in ours.ends.items() if end in (TWICE, LOST)},
+        "bad": {
+            name: [end, *ours.said.get(name, ())] for name, end in ours.ends.items() if end in (TWICE, LOST)
+        },
         "takeovers": sum(cell.reruns for cell in run),
         "deaths": dict(sorted(deaths.items())),
         "attention": dict(sorted(kinds.items())),

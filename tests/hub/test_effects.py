@@ -171,6 +171,7 @@ async def test_the_hub_that_dies_in_a_call_finds_out_at_its_next_start() -> None
         effect = await one.pull(wait_s=0)
         await eventually_async(lambda: one.provider.calls == 1)
         one.provider.done["shop#pull_request:tenure/x->main"] = 1  # it landed; the answer never came
+        one.lab.hub.broker.stop_s = 0  # it has no time for an orderly end
     one.provider.holds = None
     async with one.lab.running():
         found = await one.becomes(effect, "confirmed")

@@ -112,6 +112,8 @@ async def test_what_is_due_is_read_the_longest_due_first(desk: Desk) -> None:
     due = await desk.ledger.effects_due(START_MS + 9_000, 10)
     assert [one.effect_id for one in due] == [soon, late]
     assert [one.effect_id for one in await desk.ledger.effects_due(START_MS + 9_000, 1)] == [soon]
+    assert await desk.ledger.effects_due(START_MS + 9_000, 10, due[0]) == due[1:]
+    assert await desk.ledger.effects_due(START_MS + 9_000, 10, due[1]) == []
     desk.clock.pass_s(5)
     assert (await desk.run(ec.DoubtEffect(soon))).state == "in_doubt"
     assert (await desk.effect(soon)).due_at_ms == START_MS + 7_000, "after the provider's settling time"

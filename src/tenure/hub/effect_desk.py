@@ -13,7 +13,7 @@ from tenure.core import effect_commands as ec
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.delivery import Delivery
-from tenure.core.effect import Effect, EffectState
+from tenure.core.effect import Effect
 from tenure.core.effect_begin import PROBLEM_OF
 from tenure.core.effect_key import recorded_key
 from tenure.core.effect_kind import WITNESSED, Params, parse
@@ -48,7 +48,7 @@ ADVICE = {
     "not do it another way",
     "quarantined": "what is known of it contradicts itself; a person decides. Go on with something else, or end your turn",
     "provider_refused": "the provider said no, nothing was done; read `reason`, change the request, and ask again",
-    "unavailable": "nothing was done; ask again later under the same key, not before `retry_after_s` if it is there",
+    "unavailable": "nothing was done; ask again later under the same key, not before the time that it names, if any",
     "overloaded": "nothing was done; ask again later under the same key",
     "lease_expired": "nothing was done; wait until the lease is renewed, then ask again under the same key",
     "stale_fence": "stop: this attempt was replaced",
@@ -132,8 +132,8 @@ class EffectDesk:
             reached = self._broker.registry.reach(asked.target, asked.kind)
         except (er.NotFoundError, er.UnavailableError):
             known = await self._recorded(who, asked, params)
-            if known is None or (known.state is EffectState.ABSENT and not known.quarantined):
-                raise
+            if known is None or not (known.is_done or known.quarantined or not known.has_ended):
+                raise  # one that proved absent would be intended anew
             return known.finds, known.settling_ms
         return reached.finds(asked.kind), round(reached.capabilities.settling_s * 1000)
 

@@ -248,12 +248,12 @@ class MemoryLedger:
         return sorted((one for one in self._world.every(Effect) if one.task_id == task_id), key=_begun)
 
     async def effects_due(self, now_ms: int, limit: int, after: Effect | None = None) -> list[Effect]:
-        behind = (after.due_at_ms or 0, after.effect_id) if after is not None else (-1, "")
+        behind = (-1, "") if after is None else (after.due_at_ms or 0, str(after.effect_id))
         waiting = ((one.due_at_ms, one.effect_id, one) for one in self._world.every(Effect))
         due = sorted(
             (at_ms, name, one)
             for at_ms, name, one in waiting
-            if at_ms is not None and at_ms <= now_ms and (at_ms, name) > behind
+            if at_ms is not None and at_ms <= now_ms and (at_ms, str(name)) > behind
         )
         return [one for _, _, one in due[:limit]]
 

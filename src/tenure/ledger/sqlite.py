@@ -187,7 +187,9 @@ class SqliteLedger:
 
     async def effects_due(self, now_ms: int, limit: int, after: Effect | None = None) -> list[Effect]:
         at_ms, name = (after.due_at_ms or 0, after.effect_id) if after is not None else (-1, "")
-        rest = "WHERE due_at_ms <= ? AND (due_at_ms, effect_id) > (?, ?) ORDER BY due_at_ms, effect_id LIMIT ?"
+        rest = (
+            "WHERE due_at_ms <= ? AND (due_at_ms, effect_id) > (?, ?) ORDER BY due_at_ms, effect_id LIMIT ?"
+        )
         return await self._run_reads(lambda: self._reads.several(Effect, rest, now_ms, at_ms, name, limit))
 
     async def next_effect_due_ms(self) -> int | None:

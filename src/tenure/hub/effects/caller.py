@@ -69,7 +69,9 @@ class Caller:
             return SettleEffect(name, call_id, CallEnd.ABSENT, code=error.code, reason=reason)
         except Exception as error:  # noqa: BLE001 - whatever it was, it may have been done: that is all we know
             log.warning("the answer of a call was lost", effect=name, target=effect.target, error=str(error))
-            return SettleEffect(name, call_id, CallEnd.LOST, reason=f"{type(error).__name__}: {error}"[:REASON])
+            return SettleEffect(
+                name, call_id, CallEnd.LOST, reason=f"{type(error).__name__}: {error}"[:REASON]
+            )
 
     async def _apply(self, name: EffectId, reached: Reached, call: Call, call_id: str) -> SettleEffect:
         sent_ns = self._clock.boot_ns()
@@ -77,7 +79,9 @@ class Caller:
             result = await reached.provider.apply(call)
         except DuplicateEffectError as error:
             left_s = call.deadline_s - (self._clock.boot_ns() - sent_ns) / 1e9
-            return await self._which(name, reached, replace(call, deadline_s=max(left_s, 0.0)), call_id, error)
+            return await self._which(
+                name, reached, replace(call, deadline_s=max(left_s, 0.0)), call_id, error
+            )
         return SettleEffect(name, call_id, CallEnd.CONFIRMED, result=result_text(result))
 
     async def _which(

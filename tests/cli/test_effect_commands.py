@@ -269,7 +269,7 @@ def test_a_capability_that_has_expired_or_is_another_hubs_is_refused(
     maker = hub.capabilities if secret is None else Capabilities(secret, RealClock())
     if claimed_at_ms is not None:
         delivery = replace(delivery, claimed_at_ms=claimed_at_ms)
-    agent.carry(maker.grant(delivery, "0" * 64, None))
+    agent.carry(maker.grant(delivery, None))
     done = agent.effect("comment", "1", "--body", "x", "--target", "forge:shop", "--json")
     assert says in refused(done, 77, "unauthenticated")
     assert forge.calls == 0

@@ -224,9 +224,8 @@ async def test_a_call_that_took_too_long_to_issue_is_not_sent() -> None:
                 one.lab.clock.pass_s(29.5)
             return answer
 
-        one.lab.hub.broker._ledger = type(
-            "Late", (), {"execute": staticmethod(late), "find_many": ledger.find_many}
-        )()  # type: ignore[assignment] - a fake
+        late_ledger: Any = type("Late", (), {"execute": staticmethod(late), "find_many": ledger.find_many})()
+        one.lab.hub.broker._ledger = late_ledger
         told = await one.pull()
         assert (told.state, told.problem, told.reason) == ("absent", "unavailable", "never sent: too late")
         assert one.provider.calls == 0

@@ -192,7 +192,10 @@ def test_a_key_unlike_any_other_gets_the_list_of_all() -> None:
         ("[[recipients]]\nargv = ['x']", "recipients[0].name is missing: expected a name"),
         ("[[recipients]]\nname = 'a'\nargv = ['x', 3]", "(at [1]): expected a list of at most 500"),
         ("[[recipients]]\nname = 'a'\nargv = ['x']\nprompt = 'mail'", '"argument" or "file" or "stdin"'),
-        ("[[recipients]]\nname = 'a'\nargv = ['x']\nisolation = 'jail'", 'expected "open" or "sandbox" or "user"'),
+        (
+            "[[recipients]]\nname = 'a'\nargv = ['x']\nisolation = 'jail'",
+            'expected "open" or "sandbox" or "user"',
+        ),
         ("[[recipients]]\nname = 'a'\nargv = [\"a\\u0000b\"]", "text without NUL characters"),
         ("[[recipients]]\nname = 'a'\nargv = ['x']\ncapacity = 0", "expected an integer from 1 to 10000"),
     ],

@@ -125,7 +125,7 @@ class Claims:
             spec_digest=attempt.spec_digest,
             fence=delivery.fence,
             token=self._hub.lease_token(delivery.delivery_id),
-            capability=self._hub.capabilities.grant(delivery, attempt.spec_digest, attempt.spec.timeout_s),
+            capability=self._hub.capabilities.grant(delivery, attempt.spec.timeout_s),
             offer_ttl_s=min(max(left_ms, 0), delivery.term.length_ms) / 1000,
         )
 

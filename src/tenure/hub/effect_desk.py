@@ -18,6 +18,7 @@ from tenure.core.effect_begin import PROBLEM_OF
 from tenure.core.effect_key import recorded_key
 from tenure.core.effect_kind import WITNESSED, Params, parse
 from tenure.core.ids import EffectId, TaskId, attempt_id
+from tenure.core.proof import holds
 from tenure.core.scope import EffectKind
 from tenure.core.task import Task
 from tenure.hub.access import Principal
@@ -195,7 +196,7 @@ class EffectDesk:
     async def _delivery(self, who: Capability) -> Delivery:
         delivery = await self._hub.ledger.find(Delivery, who.delivery_id)
         task = await self._hub.ledger.find(Task, delivery.task_id) if delivery is not None else None
-        if delivery is None or task is None or task.lease != who.delivery_id or task.fence != who.fence:
+        if delivery is None or task is None or not holds(task, delivery, who.fence):
             raise er.StaleFenceError(
                 "stop: this attempt was replaced or has ended.", delivery_id=who.delivery_id
             )

@@ -93,9 +93,7 @@ def load_settings(paths: SettingsPaths, env: Mapping[str, str]) -> Settings:
         node = replace(node, name=node_name(socket.gethostname()))
     providers = settings.providers
     if path is not None:
-        providers = {
-            name: replace(one, ca_file=beside(path, one.ca_file)) for name, one in providers.items()
-        }
+        providers = {name: replace(one, ca_file=beside(path, one.ca_file)) for name, one in providers.items()}
     return replace(settings, hub=hub, node=node, providers=providers)
 
 

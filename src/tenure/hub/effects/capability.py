@@ -1,8 +1,8 @@
 """Capabilities: what an agent holds instead of credentials.
 
 A capability names one Delivery and its fence, so it dies with that lease: whether the lease is open is decided in the
-commit of each write. It is signed with the hub's secret and kept nowhere; what it covers is the frozen scope of its
-Attempt, which the text only pins by its spec's digest. It opens nothing but the agent's own pages of the API."""
+commit of each write. It is signed with the hub's secret and kept nowhere; what it covers is the scope of
+its Attempt, which is frozen with it. It opens nothing but the agent's own pages of the API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PREFIX = "tnr_c_"
 LIFE_S = 7 * 24 * 3600
 """Beyond its Attempt's own time limit; a lease that is renewed longer gets no new one."""
 _TEXT = re.compile(
-    r"tnr_c_(?P<delivery>d_[0-9a-z]{1,40})\.(?P<fence>[0-9]{1,12})\.(?P<spec>[0-9a-f]{12})\.(?P<until>[0-9]{1,12})"
+    r"tnr_c_(?P<delivery>d_[0-9a-z]{1,40})\.(?P<fence>[0-9]{1,12})\.(?P<until>[0-9]{1,12})"
     r"\.(?P<mac>[A-Za-z0-9_-]{43})"
 )
 
@@ -33,7 +33,6 @@ class Capability(Struct, frozen=True):
 
     delivery_id: DeliveryId
     fence: int
-    spec: str
     until_s: int
 
 
@@ -43,10 +42,10 @@ class Capabilities:
         self._secret = hashlib.sha256(b"capability\0" + secret).digest()
         self._clock = clock
 
-    def grant(self, delivery: Delivery, spec_digest: str, timeout_s: int | None) -> str:
+    def grant(self, delivery: Delivery, timeout_s: int | None) -> str:
         """The capability of one Delivery; always the same one, so that a repeated claim gets the same grant."""
         until_s = delivery.claimed_at_ms // 1000 + LIFE_S + (timeout_s or 0)
-        body = f"{PREFIX}{delivery.delivery_id}.{delivery.fence}.{spec_digest[:12]}.{until_s}"
+        body = f"{PREFIX}{delivery.delivery_id}.{delivery.fence}.{until_s}"
         return f"{body}.{self._mac(body)}"
 
     def read(self, text: str) -> Capability:
@@ -62,9 +61,7 @@ class Capabilities:
             )
         if int(found["until"]) * 1000 < self._clock.wall_ms():
             raise UnauthenticatedError("this capability has expired. Stop; nothing was done.")
-        return Capability(
-            DeliveryId(found["delivery"]), int(found["fence"]), found["spec"], int(found["until"])
-        )
+        return Capability(DeliveryId(found["delivery"]), int(found["fence"]), int(found["until"]))
 
     def _mac(self, body: str) -> str:
         digest = hmac.new(self._secret, body.encode(), hashlib.sha256).digest()

@@ -21,6 +21,7 @@ from msgspec import Struct
 from tenure.core.attempt import Attempt
 from tenure.core.delivery import Delivery
 from tenure.core.ids import TaskId, attempt_id
+from tenure.core.proof import holds
 from tenure.core.scope import EffectKind, Scope, may
 from tenure.core.task import Task
 from tenure.errors import ConfigurationError, NotFoundError, OutOfScopeError, OverloadedError, StaleFenceError
@@ -90,9 +91,9 @@ class GitGate:
         task = await self._hub.ledger.find(Task, delivery.task_id) if delivery is not None else None
         name = attempt_id(delivery.task_id, delivery.number) if delivery is not None else ""
         attempt = await self._hub.ledger.find(Attempt, name) if delivery is not None else None
-        if task is None or attempt is None:
+        if delivery is None or task is None or attempt is None:
             raise StaleFenceError("stop: the hub knows nothing of this attempt")
-        if service is Service.UPLOAD and (task.lease != who.delivery_id or task.fence != who.fence):
+        if service is Service.UPLOAD and not holds(task, delivery, who.fence):
             raise StaleFenceError("stop: this attempt was replaced or has ended")
         if target == OWN:
             target = self._own_target(attempt)

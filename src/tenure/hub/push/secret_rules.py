@@ -37,7 +37,7 @@ RULES: dict[str, tuple[bytes, re.Pattern[bytes]]] = {
         ("DigitalOcean token", b"do", rb"\bdo[opr]_v1_[0-9a-f]{64}\b"),
         ("Azure storage key", b"AccountKey=", rb"AccountKey=[0-9A-Za-z+/]{86}=="),
         ("password in an address", b"x-access-token:", rb"https?://x-access-token:[^\s@/]{16,}@"),
-        ("Tenure capability", b"tnr_c_", rb"\btnr_c_d_[0-9a-z]{20,}\.[0-9]+\.[0-9a-f]{12}\.[0-9]+\.[0-9A-Za-z_-]{43}"),
+        ("Tenure capability", b"tnr_c_", rb"\btnr_c_d_[0-9a-z]{20,}\.[0-9]+\.[0-9]+\.[0-9A-Za-z_-]{43}"),
         ("Tenure token", b"tnr_", rb"\btnr_(?:[a-z]_)?[0-9A-Za-z_-]{43,}"),
     )
 }  # fmt: skip

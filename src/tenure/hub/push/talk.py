@@ -25,6 +25,7 @@ from tenure.core.effect import Effect
 from tenure.core.effect_commands import BeginEffect
 from tenure.core.effect_kind import NO_SHA, Push, branch_problem, parse
 from tenure.core.ids import EffectId, attempt_id
+from tenure.core.proof import holds
 from tenure.core.scope import EffectKind, Scope, may
 from tenure.core.task import Task
 from tenure.hub.effect_desk import ADVICE, EffectDesk
@@ -178,7 +179,7 @@ class PushTalk:
         who = self._visitor.who
         delivery = await self._hub.ledger.find(Delivery, who.delivery_id)
         task = await self._hub.ledger.find(Task, self._visitor.attempt.task_id)
-        return delivery is None or task is None or task.lease != who.delivery_id or task.fence != who.fence
+        return delivery is None or task is None or not holds(task, delivery, who.fence)
 
     def _begin(self, push: Push) -> BeginEffect:
         reached = self._hub.broker.registry.reach(self._visitor.target, EffectKind.PUSH)

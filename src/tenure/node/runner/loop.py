@@ -5,10 +5,7 @@ message is answered; `poll` stands still in a suspend, so a wait ends after a se
 clock that stands still in a suspend. Time-outs count on that clock less the time during which the tree was paused.
 
 At the deadline the tree is paused. Nothing but a renewal takes that back, whatever a clock says. A cancel that
-comes during a pause waits in the harness as a pending signal; the ladder's last step, SIGKILL, does not wait.
-
-Standard library only.
-"""
+comes during a pause waits in the harness as a pending signal; the ladder's last step, SIGKILL, does not wait."""
 
 import os
 
@@ -31,11 +28,9 @@ else:
 
 TICK_S = 1.0
 NEVER = float("inf")
-SAMPLE_COST = (
-    200  # sampling takes at most one part in so many of the time: a machine may hold a hundred runners
-)
+SAMPLE_COST = 200  # sampling takes at most one part in so many of the time; a machine may hold many runners
 BUSY_SHARE = 0.05  # less CPU than this is an idle event loop, not progress
-TELL_S = 0.2  # between two pushes that tell of new protocol lines
+TELL_S = 0.2  # between two pushes of new protocol lines
 OVER = ("canceled", "timed_out", "killed_stale", "runner_signal")
 
 

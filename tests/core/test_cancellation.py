@@ -88,3 +88,11 @@ def test_a_terminal_task_refuses_cancel_and_retry(lab: Lab) -> None:
     assert lab.cancel(task_id).code == "terminal"
     assert lab.run(cm.Retry(task_id, "ann", "again")).code == "terminal"
     assert lab.cancel(TaskId("t_none")).code == "not_found"
+
+
+def test_the_question_of_a_canceled_task_is_closed_with_it(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    lab.report(delivery, Verdict.ASKED)
+    assert lab.open_items() != []
+    lab.cancel(task_id)
+    assert lab.open_items() == []

@@ -30,7 +30,7 @@ SAMPLES = {
     "DigitalOcean token": "do" + f"p_v1_{HEX}",
     "Azure storage key": "Account" + f"Key={(RUN * 2)[:86]}==",
     "password in an address": "https://x-access-" + f"token:{RUN[:30]}@example.org/a/b",
-    "Tenure capability": "tnr_" + f"c_d_01k4{HEX[:22]}.3.{HEX[:12]}.1800000000.{RUN[:43]}",
+    "Tenure capability": "tnr_" + f"c_d_01k4{HEX[:22]}.3.1800000000.{RUN[:43]}",
     "Tenure token": "tn" + f"r_{RUN[:43]}",
 }
 

@@ -73,7 +73,9 @@ def finish_cancel(draft: Draft, task: Task, heard: CancelStep | None = None) -> 
         draft.emit(ev.CancelAdvanced(task_id=task.task_id, step=heard))
     if task.open_effects:
         return  # reconciled is what its Effects are; the last one that is settled goes on here
-    settle(draft, AttentionKind.APPROVAL, attempt_id(task.task_id, task.attempts), "the task was canceled")
+    name = attempt_id(task.task_id, task.attempts)
+    for kind in (AttentionKind.APPROVAL, AttentionKind.ASKED):
+        settle(draft, kind, name, "the task was canceled")  # nothing can answer them any more
     newest = draft.newest_attempt(task)
     if newest.state is AttemptState.PENDING:
         draft.emit(ev.AttemptWithdrawn(task_id=task.task_id, number=newest.number))

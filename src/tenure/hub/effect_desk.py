@@ -42,8 +42,8 @@ LONGEST_WAIT_S = 60.0
 TARGET_LENGTH = 500
 
 ADVICE = {
-    "approval_needed": "a person must allow it; it stands on the attention list. Ask again later under the same key, or end "
-    "your turn with that question",
+    "approval_needed": "a person must allow it; it stands on the attention list. Wait for it (ask again under the same key): the "
+    "question ends with your turn",
     "effect_pending": "it is under way; ask again in a few seconds under the same key. Do not do it another way",
     "effect_in_doubt": "its answer was lost and the provider is being asked; ask again in a few seconds under the same key. Do "
     "not do it another way",

@@ -21,9 +21,14 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
         yield lab
 
 
-def separated(lab: Lab, owner: Owner | None = None) -> tuple[Worktree, Path]:
+def separated(lab: Lab, owner: Owner | None = None, mode: int | None = None) -> tuple[Worktree, Path]:
+    """`mode`: of the cache's objects; else it hangs on the umask under which they were made."""
+
     async def made() -> tuple[Worktree, Path]:
         worktree = await lab.prepare()
+        for path in (worktree.cache / "objects").rglob("*"):
+            if mode is not None and path.is_file():
+                path.chmod(mode)
         return worktree, await lab.workspace.separate(worktree, owner)
 
     return asyncio.run(made())
@@ -159,8 +164,17 @@ def test_other_attempts_are_not_touched(lab: Lab) -> None:
 
 
 @needs_root
+def test_another_user_gets_copies_of_objects_that_it_could_not_read(lab: Lab) -> None:
+    worktree, own = separated(lab, STRANGER, mode=0o400)
+    objects = [path for path in (own / "objects").rglob("*") if path.is_file()]
+    assert objects
+    assert {(path.stat().st_uid, path.stat().st_nlink) for path in objects} == {(STRANGER.uid, 1)}
+    assert asyncio.run(lab.evidence(worktree)).problem is None
+
+
+@needs_root
 def test_another_user_gets_copies_that_are_its_own_and_linked_objects_that_are_not(lab: Lab) -> None:
-    worktree, own = separated(lab, STRANGER)
+    worktree, own = separated(lab, STRANGER, mode=0o444)
     assert (worktree.path.stat().st_uid, own.stat().st_uid) == (STRANGER.uid, STRANGER.uid)
     assert worktree.path.stat().st_mode & 0o777 == 0o700
     linked = [path for path in (own / "objects").rglob("*") if path.is_file() and path.stat().st_nlink > 1]

@@ -107,8 +107,11 @@ def digest(level: str) -> str:
 
 
 def identity() -> str:
-    """The interpreter and the folder: `.venv/bin` holds absolute paths, so a moved clone starts anew."""
-    return f"{sys.version}\0{sys.executable}\0{ROOT}"
+    """The interpreter and the folder: `.venv/bin` holds absolute paths, so a moved clone starts anew.
+
+    The interpreter by its real path: one has several names, and which of them it was called by depends on PATH."""
+    base = getattr(sys, "_base_executable", None) or sys.executable
+    return f"{sys.version}\0{Path(base).resolve()}\0{ROOT}"
 
 
 def find_uv() -> str:

@@ -491,6 +491,18 @@ def test_a_rejected_effect_is_not_done_and_its_agent_hears_why(agent: Agent, for
     assert forge.calls == 0
 
 
+def test_who_waits_is_told_once_how_to_allow_an_effect_and_goes_on_waiting(agent: Agent) -> None:
+    agent.start(*PULLS, "--approve", "comment")
+    effect = waiting(agent, "comment", "1", "--body", "May I go on?")
+    agent.leave()
+    watched = agent.hub.call("watch", "--wait-s", "1", agent.task_id)
+    assert watched.code == 124, watched
+    assert watched.err.count(f"tenure approve {effect} --because") == 1
+    assert agent.hub.call("reject", effect, "--because", "not now, thanks").code == 0
+    shown = agent.hub.call("show", agent.task_id)
+    assert "not now, thanks" in shown.out
+
+
 def test_a_decision_on_a_question_that_has_changed_is_refused(agent: Agent, forge: FakeProvider) -> None:
     agent.start(*PULLS, "--approve", "comment")
     effect = waiting(agent, "comment", "1", "--body", "Version?")

@@ -184,6 +184,42 @@ def test_the_exit_code_says_how_a_task_ended(
         assert all(f"tenure {one} {task_id}" in done.out for one in ("log", "show", "retry"))
 
 
+def test_a_task_behind_one_that_failed_needs_you_and_says_what_to_type(
+    hub: HubInThread, node: PlayedNode
+) -> None:
+    first = completed(hub, node, "Breaks", Verdict.FAILED)
+    done = hub.call(
+        "submit", "--no-repo", "Behind it", "--to", "nobody", "--after", first, "--wait-s", "30", "--", "true"
+    )
+    assert done.code == 4, done
+    assert "needs you" in done.out
+    assert f"tenure retry {first} --because" in done.out
+    assert "tenure cancel t_" in done.out
+
+
+def test_a_task_that_must_be_approved_first_needs_you_and_says_what_to_type(hub: HubInThread) -> None:
+    task_id = submit(hub, "--to", "nobody", "--approval", "Ask first")
+    done = hub.call("watch", "--wait-s", "30", task_id)
+    assert done.code == 4, done
+    assert f"tenure approve {task_id} --because" in done.out
+    assert "lets it start" in hub.call("attention").out
+    assert hub.call("reject", task_id, "--because", "not now").code == 0
+
+
+def test_a_check_is_shown_as_it_was_typed(hub: HubInThread) -> None:
+    line = """test "$(wc -l < 'a b')" = 3"""
+    task_id = submit(hub, "--to", "nobody", "Counted", "--check", line)
+    assert line in hub.call("show", task_id).out
+
+
+def test_who_looks_into_an_unknown_outcome_stands_in_attention(hub: HubInThread, node: PlayedNode) -> None:
+    task_id = completed(hub, node, "Lost from sight", Verdict.UNKNOWN)
+    assert "is looking into it" not in hub.call("attention").out
+    assert hub.call("reconcile", f"{task_id}/1", "--investigate", "--because", "I look").code == 0
+    assert "is looking into it" in hub.call("attention").out
+    assert hub.call("reconcile", f"{task_id}/1", "--retire", "--because", "seen").code == 0
+
+
 def test_watching_a_task_that_does_not_end_stops_at_its_bound(hub: HubInThread) -> None:
     done = hub.call("watch", "--wait-s", "0.2", submit(hub, "--to", "nobody", "Never"))
     assert done.code == 124

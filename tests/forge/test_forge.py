@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tenure.testing.forge.__main__ import options
 from tenure.testing.forge.plan import Fault, Plan, seeded
 from tests.eventually import eventually
 from tests.forge.process import running_forge
@@ -83,6 +84,28 @@ def test_a_forge_over_git_has_the_branches_that_were_pushed_and_no_others(tmp_pa
         (heads / "light").write_text("c" * 40 + "\n")
         pulls = httpx.get(f"{forge.url}/repos/harbor/beacon/pulls", timeout=10, trust_env=False).json()
         assert [one["head"]["sha"] for one in pulls] == ["c" * 40]
+
+
+def test_a_forge_over_git_has_the_branches_that_git_has_packed(tmp_path: Path) -> None:
+    repository = tmp_path / "harbor" / "beacon.git"
+    (repository / "refs" / "heads").mkdir(parents=True)
+    packed = ["# pack-refs with: peeled fully-peeled sorted", f"{'b' * 40} refs/heads/light"]
+    packed += [f"{'a' * 40} refs/heads/main", f"{'d' * 40} refs/tags/dark", f"^{'e' * 40}"]
+    (repository / "packed-refs").write_text("\n".join(packed) + "\n")
+    with running_forge(git=tmp_path) as forge:
+        made = propose(forge.url, "light").json()
+        assert (made["head"]["sha"], made["base"]["sha"]) == ("b" * 40, "a" * 40)
+        assert propose(forge.url, "dark").status_code == 422
+        (repository / "refs" / "heads" / "light").write_text("c" * 40 + "\n")
+        pulls = httpx.get(f"{forge.url}/repos/harbor/beacon/pulls", timeout=10, trust_env=False).json()
+        assert [one["head"]["sha"] for one in pulls] == ["c" * 40]
+
+
+def test_the_help_says_how_to_configure_it_and_what_each_option_means() -> None:
+    parser = options()
+    assert all(action.help for action in parser._actions)
+    said = parser.format_help()
+    assert all(one in said for one in ("github", "http://127.0.0.1:PORT", "Token", "wrong"))
 
 
 def test_what_is_held_is_done_and_answered_once_the_faults_are_cleared() -> None:

@@ -117,6 +117,7 @@ def test_the_environment_is_stripped_then_the_recipients_own_then_the_attempts()
         "TENURE_TASK": "t_01",
         "TENURE_ATTEMPT": "3",
         "TENURE_DELIVERY": "d_01",
+        "TENURE_FENCE": "7",
         "TENURE_WORKTREE": "/node/worktrees/t_01-3",
         "TENURE_PROMPT_FILE": "/node/runs/d_01/prompt.md",
         "TENURE_RUN_DIR": "/node/runs/d_01",

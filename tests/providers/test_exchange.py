@@ -192,7 +192,7 @@ def test_a_library_that_is_not_installed_is_named_with_its_extra(
 ) -> None:
     monkeypatch.delitem(sys.modules, f"tenure.providers.{kind}", raising=False)
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ConfigurationError, match=r"tenure\[forges\]"):
+    with pytest.raises(ConfigurationError, match=r"tenure\[forges\].*in a clone `make setup`"):
         desk.provider(kind, "https://forge.example")
 
 

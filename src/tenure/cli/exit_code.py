@@ -16,7 +16,10 @@ MEANINGS: dict[int, str] = {
     COMPLETED: "completed",
     FAILED: "failed, or rejected",
     CANCELED: "canceled",
-    NEEDS_YOU: "its outcome is unknown, or it has a question: it needs you",
+    NEEDS_YOU: (
+        "it needs you: its outcome is unknown, it has a question, it must be approved before it starts, or what it "
+        "waits for did not complete"
+    ),
     TIMED_OUT: "its time was over (or that of `--wait-s`; then it goes on)",
 }
 

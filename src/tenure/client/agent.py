@@ -142,10 +142,11 @@ class AgentClient:
             ) from error
 
     async def target(self, named: str | None) -> str:
-        """The target that was named, else the only one that the scope lists in full.
+        """The target that was named, else the only one of the scope; the empty one, which the hub resolves by what is to
+        be done, where the scope has several.
 
         Raises:
-            InvalidError: none was named, and the scope lists several, or patterns only.
+            InvalidError: none was named, and the scope lists patterns only.
             OutOfScopeError: the scope lists none.
         """
         if named:
@@ -153,13 +154,12 @@ class AgentClient:
         scope = (await self.context()).scope
         if scope is None or not scope.targets:
             raise er.OutOfScopeError("this attempt has no scope with a target, so it may do nothing outside.")
-        first, *others = scope.targets
-        if others or "*" in first:
+        if all("*" in one for one in scope.targets):
             raise er.InvalidError(
                 f"say where: a target is PROVIDER:WHAT, and the scope lists {', '.join(scope.targets)}",
                 field="target",
             )
-        return first
+        return scope.targets[0] if len(scope.targets) == 1 else ""
 
     async def _read(self, kind: Any, path: str) -> Any:
         return await self._link.ask(kind, Ask(method="GET", path=path))

@@ -158,6 +158,7 @@ def attempt_variables(
         "TENURE_TASK": request.task_id,
         "TENURE_ATTEMPT": str(request.attempt_no),
         "TENURE_DELIVERY": request.delivery_id,
+        "TENURE_FENCE": str(request.fence),
         "TENURE_PROMPT_FILE": prompt_file,
         "TENURE_RUN_DIR": request.run_dir,
     }

@@ -19,12 +19,13 @@ from tenure.core.effect_key import recorded_key
 from tenure.core.effect_kind import WITNESSED, Params, parse
 from tenure.core.ids import EffectId, TaskId, attempt_id
 from tenure.core.proof import holds
-from tenure.core.scope import EffectKind
+from tenure.core.scope import EffectKind, Scope, may
 from tenure.core.task import Task
 from tenure.hub.access import Principal
 from tenure.hub.effects.broker import Broker
 from tenure.hub.effects.caller import result_text
 from tenure.hub.effects.capability import Capability
+from tenure.hub.effects.registry import Registry
 from tenure.hub.service import Hub
 from tenure.hub.views import scope_body
 from tenure.providers.port import Result
@@ -71,13 +72,14 @@ class EffectDesk:
         self._gated = gated
 
     async def perform(self, who: Capability, asked: EffectRequest) -> EffectBody:
-        """Have an Effect done, or find that it was. Safe to repeat: the key names the operation.
+        """Have an Effect done, or find that it was. Safe to repeat: the key names the operation. An empty target stands
+        for the first of the Attempt's scope that is named in full and whose provider does this kind.
 
         Raises:
             InvalidError: the parameters, the key or the target are none; or the key stands for other parameters.
             ForbiddenError: the Attempt's scope does not list it.
             ConflictError: the lease is not open, or the Task is being canceled; nothing was done.
-            NotFoundError: there is no such provider, and it was not asked for before.
+            NotFoundError: there is no such provider, and it was not asked for before; or no target that could be meant.
             UnavailableError: nothing of it was done: its provider cannot be used, the record takes nothing, the hub is stopping.
             OverloadedError: nothing of it was done: too much is under way.
             OutcomeUnknownError: it cannot be told whether it was recorded; repeat it.
@@ -100,6 +102,8 @@ class EffectDesk:
             raise er.InvalidError(
                 f"a target has at most {TARGET_LENGTH} printable characters.", field="target"
             )
+        if not asked.target:
+            asked = replace(asked, target=await self._own_target(who, asked, params))
         finds, settling_ms = await self._means(who, asked, params)
         answer: ec.EffectAnswer = await self._hub.execute(
             ec.BeginEffect(
@@ -120,6 +124,44 @@ class EffectDesk:
         if effect is None:
             raise er.FaultError("the Effect is not in the record")
         return self.body(effect, replayed=answer.replayed, adopted=answer.adopted)
+
+    async def _own_target(self, who: Capability, asked: EffectRequest, params: Params) -> str:
+        """What is meant where no target is said. What was asked for before is found where it was, not begun elsewhere.
+
+        Raises:
+            StaleFenceError: the Attempt was replaced, and nothing can be meant.
+            OutOfScopeError: its scope does not list this kind.
+            NotFoundError: its scope names no target in full whose provider does this kind.
+            UnavailableError: the provider of one that could be meant cannot be used as it is.
+            InvalidError: this was asked for before, at another target than the one that would be meant now.
+        """
+        delivery = await self._hub.ledger.find(Delivery, who.delivery_id)
+        attempt = await self._hub.ledger.find(Attempt, delivery.attempt_id) if delivery is not None else None
+        if delivery is None or attempt is None:
+            raise er.StaleFenceError(
+                "stop: the hub knows nothing of this attempt", delivery_id=who.delivery_id
+            )
+        known = await self._hub.ledger.effects(delivery.task_id)
+        before = [
+            one.target
+            for one in known
+            if one.idempotency_key
+            == recorded_key(asked.key, asked.again, delivery.task_id, one.target, params)
+        ]
+        try:
+            meant = named_target(self._broker.registry, attempt.spec.scope, asked.kind)
+        except (er.NotFoundError, er.OutOfScopeError, er.UnavailableError):
+            if len(before) == 1:
+                return before[0]
+            await self._delivery(who)
+            raise
+        if before and meant not in before:
+            raise er.InvalidError(
+                f"this {asked.kind} was asked for before at {', '.join(before)}, and without a target {meant} would be meant "
+                "now; say which one. Nothing was done.",
+                field="target",
+            )
+        return meant
 
     async def _means(self, who: Capability, asked: EffectRequest, params: Params) -> tuple[bool, int]:
         """Can its provider be asked for it, and how long does that settle? What is recorded under this key needs no
@@ -271,6 +313,31 @@ class EffectDesk:
             task = await self._hub.ledger.find(Task, subject)
             name = attempt_id(TaskId(subject), task.attempts if task is not None else 0)
         return await self._hub.ledger.find(Attention, item_id(AttentionKind.APPROVAL, name))
+
+
+def named_target(registry: Registry, scope: Scope | None, kind: EffectKind) -> str:
+    """The first target that a scope names in full and whose provider does this kind.
+
+    Raises:
+        OutOfScopeError: the scope does not list this kind.
+        NotFoundError: there is no such target.
+        UnavailableError: the provider of one cannot be used as it is, so that what it does is not known.
+    """
+    if scope is None or kind not in scope.kinds:
+        raise er.OutOfScopeError(f"{may(scope, kind, '', None)}. Nothing was done.", kind=str(kind))
+    named = [one for one in scope.targets if "*" not in one]
+    for one in named:
+        try:
+            registry.reach(one, kind)
+        except er.NotFoundError:
+            continue
+        return one
+    raise er.NotFoundError(
+        f"this task's scope names no target in full whose provider does a {kind} (it names {', '.join(named) or 'none'}); say "
+        "where: a target is PROVIDER:WHAT, as github:owner/repo. Nothing was done.",
+        kind=str(kind),
+        field="target",
+    )
 
 
 def _before(attempt: Attempt) -> AttemptBefore:

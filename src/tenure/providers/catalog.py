@@ -86,7 +86,8 @@ KINDS: dict[str, Callable[[ProviderSettings, Parts], Provider]] = {
 
 def _not_installed(settings: ProviderSettings, error: ModuleNotFoundError) -> ConfigurationError:
     return ConfigurationError(
-        f"a {settings.kind} provider needs {error.name}, which comes with the extra: pip install 'tenure[{EXTRA}]'",
+        f"a {settings.kind} provider needs {error.name}, which comes with the extra: pip install 'tenure[{EXTRA}]' "
+        "(in a clone `make setup` brings it)",
         kind=settings.kind,
         extra=EXTRA,
     )

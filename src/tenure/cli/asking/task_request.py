@@ -68,7 +68,9 @@ class TaskOptions(NamedTuple):
     after: Annotated[
         list[str] | None,
         typer.Option(
-            "--after", metavar="TASK", help="Wait until this task has completed. May be given again."
+            "--after",
+            metavar="TASK",
+            help="Wait until this task has completed; its files are not carried over. May be given again.",
         ),
     ] = None
     not_before: Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tenure import __version__
 from tenure.cli.asking.address import address_of
 from tenure.cli.check.finding import Finding, fail, ok, warn
+from tenure.cli.text.counting import counted
 from tenure.errors import TenureError
 
 if TYPE_CHECKING:
@@ -67,5 +68,6 @@ async def check_node(hub: HubClient, name: str) -> list[Finding]:
         says = f"node {name}: {len(taking)} of {len(mine.recipients)} recipients can take work now"
         found.append(ok("node", says) if taking else warn("node", says, "see `tenure recipients`"))
     if waiting:
-        found.append(warn("attention", f"{len(waiting)} questions wait for you", "see `tenure attention`"))
+        says = f"{counted(len(waiting), 'question')} {'waits' if len(waiting) == 1 else 'wait'} for you"
+        found.append(warn("attention", says, "see `tenure attention`"))
     return found

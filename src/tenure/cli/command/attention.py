@@ -9,6 +9,7 @@ import typer
 from tenure.cli.invocation import Invocation, command, family
 
 if TYPE_CHECKING:
+    from tenure.client.hub import HubClient
     from tenure.wire.api import AttentionBody
 
 app = family()
@@ -51,9 +52,22 @@ async def attention(cli: Invocation, options: AttentionOptions) -> None:
                 cli.out.say(f"{item.item_id} is closed")
             return
         items = await hub.every_question(open_only=not options.every)
+        looking = {} if cli.out.json else await who_looks(hub, items)
     cli.out.data({"items": items})
     if not cli.out.json:
-        tell(cli, items)
+        tell(cli, items, looking)
+
+
+async def who_looks(hub: HubClient, items: tuple[AttentionBody, ...]) -> dict[str, str]:
+    """Who looks into an unknown outcome now, by the Attempt."""
+    found: dict[str, str] = {}
+    for item in items:
+        task_id, _, number = item.subject.partition("/")
+        if item.open and "rerun" in item.answers and number.isdigit():
+            for one in await hub.attempts(task_id):
+                if one.number == int(number) and one.answer == "investigate" and one.answer_by:
+                    found[item.subject] = one.answer_by
+    return found
 
 
 def item_named(items: tuple[AttentionBody, ...], name: str) -> AttentionBody:
@@ -85,7 +99,7 @@ def reason_for(options: AttentionOptions) -> str:
     return options.because
 
 
-def tell(cli: Invocation, items: tuple[AttentionBody, ...]) -> None:
+def tell(cli: Invocation, items: tuple[AttentionBody, ...], looking: dict[str, str]) -> None:
     from tenure.cli.text.moment import shown_age
     from tenure.runtime.clock import RealClock
 
@@ -95,10 +109,18 @@ def tell(cli: Invocation, items: tuple[AttentionBody, ...]) -> None:
     now_ms = RealClock().wall_ms()
     for item in items:
         closed = "" if item.open else f"  closed: {item.closed_because}"
-        cli.out.say(f"{item.kind}  {item.subject}  {shown_age(item.opened_at, now_ms)}{closed}")
+        looks = f"  ({looking[item.subject]} is looking into it)" if item.subject in looking else ""
+        cli.out.say(f"{item.kind}  {item.subject}  {shown_age(item.opened_at, now_ms)}{closed}{looks}")
         cli.out.say(f"  {item.summary}")
         for answer, what in item.answers.items():
-            cli.out.say(f"  {how_to(item, answer)}: {what}")
+            cli.out.say(f"  {how_to(item, answer)}: {meaning(item, answer, what)}")
+
+
+def meaning(item: AttentionBody, answer: str, what: str) -> str:
+    """What an answer does. Before the first grant there is no lease: a Task's approval is not an Effect's."""
+    if item.kind != "approval" or item.subject.rpartition("/")[2].startswith("e_"):
+        return what
+    return {"approve": "lets it start", "reject": "it is not started, and the task ends"}.get(answer, what)
 
 
 def how_to(item: AttentionBody, answer: str) -> str:

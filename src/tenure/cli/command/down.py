@@ -190,7 +190,9 @@ async def wait_for_runs(cli: Invocation, folder: DataFolder, wait_s: float | Non
     except TimeoutError:
         left = running_here(folder.root)
         what = (
-            f"{named(left)} go on" if left else "the last reports are not sent yet; the next `up` sends them"
+            f"{named(left)} {goes_on(left)}"
+            if left
+            else "the last reports are not sent yet; the next `up` sends them"
         )
         cli.out.note(what)
 
@@ -219,6 +221,10 @@ def named(runs: list[LocalRun]) -> str:
     return f"{len(runs)} run{'' if len(runs) == 1 else 's'} ({names})"
 
 
+def goes_on(runs: list[LocalRun]) -> str:
+    return "goes on" if len(runs) == 1 else "go on"
+
+
 def tell(cli: Invocation, stopped: list[ProcessMark], left: list[ProcessMark]) -> None:
     """Says what was stopped, what was not, and what runs on."""
     from tenure.cli.local.run import running_here
@@ -234,4 +240,4 @@ def tell(cli: Invocation, stopped: list[ProcessMark], left: list[ProcessMark]) -
     if not stopped and not left:
         cli.out.say(f"nothing runs on {cli.home}")
     if runs:
-        cli.out.note(f"{named(runs)} go on; `tenure up` takes them up again")
+        cli.out.note(f"{named(runs)} {goes_on(runs)}; `tenure up` takes them up again")

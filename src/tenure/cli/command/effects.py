@@ -184,6 +184,28 @@ async def push(cli: Invocation, options: PushOptions) -> None:
         cli.out.say(f"{name} is at {head.sha}")
 
 
+@command(effect_app, "commit")
+async def commit(
+    cli: Invocation,
+    message: Annotated[
+        str, typer.Option("--message", "-m", metavar="TEXT", help="The commit's message.")
+    ] = "",
+    everything: Annotated[
+        bool, typer.Option("--all", "-a", help="Stage all changes first, new files too.")
+    ] = False,
+) -> None:
+    """Commit the attempt's work, with trailers that name task, attempt and fence.
+
+    A plain `git commit` in the worktree. The same content again is the commit that is there.
+    """
+    from tenure.cli.asking.own_commit import commit_own
+
+    made = await commit_own(cli, message, everything=everything)
+    cli.out.data({"sha": made.sha, "tree": made.tree, "replayed": made.replayed})
+    if not cli.out.json:
+        cli.out.say(f"{made.sha} is {'there already' if made.replayed else 'made'}")
+
+
 @command(effect_app, "comment")
 async def comment(cli: Invocation, number: NumberArgument, text: TextOptions, options: EffectOptions) -> None:
     """Comment on an issue or a pull request."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
 
 import msgspec
 
-from tenure.cli.exit_code import TIMED_OUT, exit_code_of_task
+from tenure.cli.exit_code import NEEDS_YOU, TIMED_OUT, exit_code_of_task
 from tenure.cli.text.event import DETAILS, event_text
 from tenure.cli.text.moment import pause
 from tenure.cli.text.output import one_line
@@ -28,10 +28,19 @@ if TYPE_CHECKING:
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 3.0
 LOOK_S = 0.1
+APPROVAL = "approval"
+DEPENDENCY_FAILED = "dependency_failed"
 UNTOLD = DETAILS | {"task_submitted"}
 """Who follows a Task knows that it was submitted."""
 DECIDING = frozenset(
-    {"task_ended", "report_recorded", "lease_revoked", "attention_opened", "cancel_advanced"}
+    {
+        "task_ended",
+        "report_recorded",
+        "lease_revoked",
+        "attention_opened",
+        "cancel_advanced",
+        "dependency_failed",
+    }
 )
 """Events after which the Task may have ended or may need a person."""
 
@@ -86,6 +95,7 @@ class Follower:
         self._version = 0
         self._told = 0
         self._away = False
+        self._approvals = set[str]()
         self.done = asyncio.Event()
         self.progress = ProgressLine(cli)
 
@@ -116,14 +126,28 @@ class Follower:
         if event.version > self._told:
             self._tell(event)
             self._told = event.version
-        ending = await self._ending() if event.kind in DECIDING else None
+        ending = await self._ending(event) if event.kind in DECIDING else None
         self._version = event.version
         return ending
 
-    async def _ending(self) -> Ending | None:
+    async def _ending(self, event: EventBody) -> Ending | None:
         task, attempt = await newest(self._hub, self._task_id)
         code = exit_code_of_task(task.state, attempt.verdict if attempt else None)
+        if code is None and stands_still(task):
+            code = NEEDS_YOU
+        if code is None:
+            self._tell_approval(event, task)
         return None if code is None else Ending(task, attempt, code)
+
+    def _tell_approval(self, event: EventBody, task: TaskBody) -> None:
+        """How to answer for an Effect of a Task that runs on meanwhile; once, and only while it is asked."""
+        effect_id = effect_asked_about(event)
+        if effect_id in task.open_effects and task.why.code == APPROVAL and effect_id not in self._approvals:
+            self._approvals.add(effect_id)
+            self.progress.clear()
+            self._cli.out.note(
+                f"tenure approve {effect_id} --because …    tenure reject {effect_id} --because …"
+            )
 
     def _tell(self, event: EventBody) -> None:
         body: dict[str, Any] = msgspec.json.decode(event.body)
@@ -150,6 +174,21 @@ class Follower:
         if self._away:
             self._cli.out.note("the hub is back")
         self._away = False
+
+
+def stands_still(task: TaskBody) -> bool:
+    """Does the Task wait for a person, with nothing of it running? An Effect's approval is asked for while it runs."""
+    reason = task.why
+    return reason.code == DEPENDENCY_FAILED or (reason.code == APPROVAL and reason.blocker == task.task_id)
+
+
+def effect_asked_about(event: EventBody) -> str:
+    """The Effect whose approval this event asks for; empty where it asks for none."""
+    if event.kind != "attention_opened":
+        return ""
+    body: dict[str, Any] = msgspec.json.decode(event.body)
+    effect_id = str(body.get("subject", "")).rpartition("/")[2]
+    return effect_id if body.get("kind") == APPROVAL and effect_id.startswith("e_") else ""
 
 
 async def newest(hub: HubClient, task_id: str) -> tuple[TaskBody, AttemptBody | None]:

@@ -56,20 +56,34 @@ async def log(
 
 async def show(cli: Invocation, run: LocalRun, options: LogOptions) -> None:
     """Shows what is there of a run and, if asked, what comes until it ends."""
-    from tenure.cli.local.output import RunReader
+    from tenure.cli.local.output import STREAMS, RunReader
     from tenure.cli.local.run import read_run
     from tenure.cli.process.process_mark import boot_id
 
-    reader = RunReader(run, wanted_streams(options))
+    streams = wanted_streams(options)
+    reader, written = RunReader(run, streams), set[str]()
     while True:
         # Asked before reading, so that what was written before the end is not missed.
         ended = not run.is_running
         for chunk in reader.news():
             tell(cli, chunk)
+            written.add(chunk.step)
+        if ended and len(streams) == len(STREAMS):
+            tell_silent(cli, run, written)
         if ended or not options.follow:
             return
         await pause(LOOK_S)
         run = read_run(run.node, run.folder, boot_id()) or run
+
+
+def tell_silent(cli: Invocation, run: LocalRun, written: set[str]) -> None:
+    """Says which steps were run and wrote nothing, so that no output is not taken for lost output."""
+    from tenure.node.run.output import segments
+
+    for index, step in enumerate(run.steps):
+        begun = segments(run.folder, index, "stdout") or segments(run.folder, index, "stderr")
+        if begun and step not in written:
+            cli.out.note(f"{step}: wrote nothing")
 
 
 def wanted_streams(options: LogOptions) -> tuple[Stream, ...]:

@@ -99,8 +99,6 @@ async def add(cli: Invocation, name: NameArgument, options: AddOptions) -> None:
 @command(provider_app, "list")
 def list_providers(cli: Invocation) -> None:
     """List providers, without their secrets."""
-    from tenure.providers.settings import host_of
-
     rows = providers_of(cli)
     cli.out.data({"providers": [shown(one) for one in rows]})
     if cli.out.json:
@@ -111,7 +109,7 @@ def list_providers(cli: Invocation) -> None:
             (
                 one.name,
                 one.kind,
-                host_of(one.settings.url) if one.settings and one.settings.url else "",
+                where(one.settings.url) if one.settings and one.settings.url else "",
                 "settings" if one.in_settings else "added",
                 yes(one.settings and one.settings.credential),
                 yes(one.settings and one.settings.secret),
@@ -191,6 +189,13 @@ def shown(one: Configured) -> dict[str, object]:
         "webhook_secret": settings is not None and settings.secret is not None,
         "problem": one.problem,
     }
+
+
+def where(url: str) -> str:
+    """The host of an address; of a folder on this machine that it is one."""
+    from tenure.providers.settings import host_of
+
+    return "this machine" if url.startswith("/") else host_of(url)
 
 
 def held(entry: Entry) -> dict[str, bool]:

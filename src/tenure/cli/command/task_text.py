@@ -15,7 +15,7 @@ from tenure.wire.codec import parse_instant
 if TYPE_CHECKING:
     from tenure.cli.command.following import Ending
     from tenure.cli.invocation import Invocation
-    from tenure.wire.api import AttemptBody, DeliveryBody, TaskBody
+    from tenure.wire.api import AttemptBody, CheckBody, DeliveryBody, TaskBody
     from tenure.wire.effects import EffectBody
 
 OBJECTIVE_LINES = 12
@@ -37,19 +37,32 @@ def ending_lines(ending: Ending) -> Iterator[str]:
     took = f" in {shown_duration(attempt_seconds(attempt))}" if attempt and attempt.ended_at else ""
     ended, newest = task.state, attempt.verdict if attempt else None
     verdict = f" ({newest})" if newest and newest != ended else ""
-    yield f"{task.task_id} {spoken(ended)}{verdict}{took}"
+    needs_you = ending.exit_code == NEEDS_YOU
+    yield f"{task.task_id} {'needs you' if needs_you else spoken(ended)}{verdict}{took}"
     if attempt and attempt.summary:
         yield f"  {one_line(attempt.summary, 200)}"
     if attempt and (changes := changes_text(attempt)):
-        yield f"  {changes}"
-    if ending.exit_code == NEEDS_YOU:
+        yield f"  {'changed nothing' if changes == 'nothing' else changes}"
+    if needs_you:
         yield f"  {task.why.sentence}"
-        yield f"  tenure show {task.task_id} says what is known and what you may answer"
+        yield f"  {answer_to(task)}"
     elif ending.exit_code:
         yield f"  tenure log {task.task_id}    tenure show {task.task_id}"
         yield f"  tenure retry {task.task_id} --because …    lets it be tried again"
     elif attempt and attempt.head_sha and attempt.head_sha != attempt.base_sha:
         yield f"  tenure diff {task.task_id}    tenure fetch {task.task_id}"
+
+
+def answer_to(task: TaskBody) -> str:
+    """What to type for a Task that needs a person."""
+    name = task.task_id
+    match task.why.code:
+        case "approval":
+            return f"tenure approve {name} --because …    tenure reject {name} --because …"
+        case "dependency_failed":
+            return f"tenure retry {task.why.blocker} --because …    tenure cancel {name}"
+        case _:
+            return f"tenure show {name} says what is known and what you may answer"
 
 
 def spoken(task_state: str) -> str:
@@ -95,7 +108,7 @@ def task_pairs(task: TaskBody, now_ms: int, *, details: bool) -> Iterator[tuple[
     if task.repository:
         yield "repository", f"{task.repository} at {(task.base_sha or '')[: None if details else 12]}"
     yield "command", shlex.join(task.command) if task.command else None
-    yield "checks", ", ".join(check.name for check in task.checks)
+    yield from (("check", check_text(check)) for check in task.checks)
     yield "may", scope_text(task.scope)
     yield "after", ", ".join(task.after)
     yield "not before", task.not_before_at
@@ -110,6 +123,17 @@ def task_pairs(task: TaskBody, now_ms: int, *, details: bool) -> Iterator[tuple[
         yield "fence", task.fence
         yield "spec", task.spec_digest
         yield "reason", f"{task.why.code}{' (' + task.why.rule + ')' if task.why.rule else ''}"
+
+
+def check_text(check: CheckBody) -> str:
+    """A check as it could be typed, behind its name where it has one of its own."""
+    import shlex
+
+    from tenure.cli.asking.task_request import SHELL
+
+    if len(check.argv) == 3 and check.argv[:2] == (SHELL, "-c"):
+        return one_line(check.argv[2], 200)
+    return f"{check.name}: {one_line(shlex.join(check.argv), 200)}"
 
 
 def attempt_lines(task: TaskBody, attempt: AttemptBody, now_ms: int, *, details: bool) -> Iterator[str]:

@@ -150,7 +150,8 @@ async def watch(
 ) -> int:
     """Follow a task until it ends or needs you.
 
-    The exit code says how it ended. If the hub goes away meanwhile it goes on when the hub is back.
+    It needs you when its outcome is unknown, when it asks something, when it must be approved before it starts, or when
+    what it waits for did not complete. The exit code says how it ended. If the hub goes away meanwhile it goes on when the hub is back.
     """
     from tenure.cli.asking.lookup import connected, task_id_of
     from tenure.cli.command.following import FollowOptions, follow
@@ -230,7 +231,8 @@ async def retry(
     """Let a task be tried again, with your reason.
 
     A task that asked something gets its next attempt, with your reason as the answer. One that has ended stays ended: a
-    new task continues it. One whose outcome is unknown is answered with `tenure reconcile`.
+    new task continues it. Both begin at the same commit, with the same command and checks: for a fix in the repository,
+    submit anew. One whose outcome is unknown is answered with `tenure reconcile`.
     """
     from tenure.cli.asking.lookup import connected, task_id_of
     from tenure.runtime.clock import RealClock

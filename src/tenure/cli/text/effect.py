@@ -53,11 +53,22 @@ def parameter_lines(effect: EffectBody) -> Iterator[str]:
 
 def effect_section(effects: Iterable[EffectBody]) -> Iterator[str]:
     """The Effects of a Task, for `show`."""
-    lines = [effect_line(one) for one in effects]
-    if lines:
-        yield ""
-        yield "Effects"
-        yield from (f"  {line}" for line in lines)
+    for index, one in enumerate(effects):
+        if not index:
+            yield ""
+            yield "Effects"
+        yield f"  {effect_line(one)}"
+        reason = not_confirmed_because(one)
+        if reason:
+            yield f"    {reason}"
+
+
+def not_confirmed_because(effect: EffectBody) -> str:
+    """Why an Effect did not happen (yet), with the code for it; empty where it did, or nothing is known."""
+    if effect.state == "confirmed" and not effect.quarantined:
+        return ""
+    code = f"[{effect.problem}]" if effect.problem else ""
+    return " ".join(part for part in (one_line(effect.reason or "", 200), code) if part)
 
 
 def scope_text(scope: ScopeBody | None) -> str | None:

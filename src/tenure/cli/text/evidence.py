@@ -49,7 +49,7 @@ def changes_text(attempt: AttemptBody) -> str:
     commits, changes = part(tree, "commits").get("count", 0), part(tree, "changes")
     files = changes.get("files", 0)
     if not commits and not files:
-        return "nothing changed"
+        return "nothing"
     made = counted(commits, "commit") if commits else "no commits"
     lines = f"+{changes.get('insertions', 0)} -{changes.get('deletions', 0)}"
     left = left_uncommitted(attempt)

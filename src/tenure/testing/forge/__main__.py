@@ -10,7 +10,7 @@ GitLab at `/api/v4`, a webhook's receiver at `/hook` (asked at `/delivery/ID`), 
 - `GET /_control/requests`: each request's method, path and headers, as it came
 - `POST /_control/pull`: `{"repository", "number", …}` changes a pull request (`state`, `body`, `head_sha`)
 
-The credential `wrong` is refused. What a fault does to a connection needs the bare connection, so this is asyncio and
+Any credential is taken but one that ends with `wrong`. What a fault does to a connection needs the bare connection, so this is asyncio and
 not a web framework."""
 
 import argparse
@@ -24,10 +24,20 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
-from tenure.testing.forge.dialect import Asked, Gitea, GitHub, GitLab, Hook, Reply, Work, duplicate
+from tenure.testing.forge.dialect import Account, Asked, Gitea, GitHub, GitLab, Hook, Reply, Work, duplicate
 from tenure.testing.forge.plan import Fault, Plan
 from tenure.testing.forge.state import Journal, State
 
+DESCRIPTION = """\
+A forge for tests: it speaks the REST APIs of GitHub, Gitea and GitLab and breaks as told. It prints one JSON line,
+{"port": PORT}, and serves until it is ended. As a provider of Tenure it is:
+
+  kind    url                             serves
+  github  http://127.0.0.1:PORT           GitHub's API
+  gitea   http://127.0.0.1:PORT           Gitea's, below /api/v1
+  gitlab  http://127.0.0.1:PORT           GitLab's, below /api/v4
+
+Token: any text is taken, and none too; only one that ends with `wrong` is refused (401)."""
 GARBAGE = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"number": 4'
 PAGE = b"<!DOCTYPE html><html><body><h1>Unicorn!</h1></body></html>"
 FLOOD_BYTES = 10_000_000
@@ -72,6 +82,7 @@ class Forge:
             GitLab(self.state, url),
             GitHub(self.state, url),
             Hook(self.state),
+            Account(url),
         ]
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -300,17 +311,47 @@ async def serve(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="forge")
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--plan", type=Path, help="a file with a list of faults")
-    parser.add_argument("--journal", type=Path, help="a file to which each piece of work is appended")
-    parser.add_argument(
-        "--git", type=Path, help="a folder with bare repositories, OWNER/NAME.git, whose branches there are"
+    asyncio.run(serve(options().parse_args()))
+
+
+def options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tenure.testing.forge",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=DESCRIPTION,
     )
     parser.add_argument(
-        "--lenient", action="store_true", help="take a second pull request of a pair, so that it counts"
+        "--port",
+        type=int,
+        default=0,
+        help="the port to listen on, on this machine only; 0 (usual): a free one, which the first line says",
     )
-    asyncio.run(serve(parser.parse_args()))
+    parser.add_argument(
+        "--plan",
+        type=Path,
+        metavar="FILE",
+        help='a JSON file with the faults to come, as [{"operation": "pull_request", "fault": "lose_answer"}]; without one '
+        "nothing goes wrong",
+    )
+    parser.add_argument(
+        "--journal",
+        type=Path,
+        metavar="FILE",
+        help="a file to which one JSON line is appended for each piece of work that was really done",
+    )
+    parser.add_argument(
+        "--git",
+        type=Path,
+        metavar="FOLDER",
+        help="a folder with bare repositories, FOLDER/OWNER/NAME.git: a pull request needs branches that are there. "
+        "Without it every branch of every repository is there",
+    )
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="take a second open pull request of the same head and base, which is refused else, so that doubles count",
+    )
+    return parser
 
 
 if __name__ == "__main__":

@@ -322,6 +322,23 @@ class Hook:
         return 202, {"received": True}
 
 
+class Account:
+    """Whose token it is; of any token, and without one, the same account."""
+
+    def __init__(self, url: str) -> None:
+        self.answers = {
+            "/user": shapes.user(url),
+            "/api/v1/user": {"id": 1, "login": shapes.LOGIN, "username": shapes.LOGIN},
+            "/api/v4/user": {"id": 1, "username": shapes.LOGIN, "state": "active"},
+        }
+
+    def route(self, asked: Asked) -> Route | None:
+        answer = self.answers.get(asked.path)
+        if answer is None or asked.method != "GET":
+            return None
+        return "account", lambda: (200, answer)
+
+
 def duplicate(full_name: str, given: Row) -> Reply:
     owner = full_name.split("/", maxsplit=1)[0]
     error = {

@@ -68,7 +68,16 @@ class Repository:
         try:
             return (self.git / "refs" / "heads" / branch).read_text().strip()
         except OSError:
-            return None
+            return self._packed().get(f"refs/heads/{branch}")
+
+    def _packed(self) -> dict[str, str]:
+        """Refs that git has put into one file, as in a fresh clone: lines of commit and name, beside `#` and `^` ones."""
+        try:
+            lines = ((self.git or Path()) / "packed-refs").read_text().splitlines()
+        except OSError:
+            return {}
+        pairs = (line.split(" ", 1) for line in lines if " " in line and not line.startswith(("#", "^")))
+        return {name: sha for sha, name in pairs}
 
 
 class State:

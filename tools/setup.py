@@ -48,7 +48,7 @@ def install(level: str) -> None:
     if any(is_ready(higher) for higher in at_least(level)):
         return
     uv = find_uv()
-    if not (VENV / "bin" / "python").exists() or content(MADE_FOR) != identity():
+    if not (VENV / "bin" / "python").exists() or made_for() != identity():
         say(f"making .venv with Python {sys.version.split()[0]}")
         run(uv, "venv", "--quiet", "--clear", "--python", sys.executable, VENV)
         MADE_FOR.write_text(identity())
@@ -112,6 +112,15 @@ def identity() -> str:
     The interpreter by its real path: one has several names, and which of them it was called by depends on PATH."""
     base = getattr(sys, "_base_executable", None) or sys.executable
     return f"{sys.version}\0{Path(base).resolve()}\0{ROOT}"
+
+
+def made_for() -> str | None:
+    """What `.venv` was made for; a stamp of an older clone has the interpreter by the name it was called by."""
+    parts = (content(MADE_FOR) or "").split("\0")
+    if len(parts) != 3:
+        return None
+    version, interpreter, folder = parts
+    return f"{version}\0{Path(interpreter).resolve()}\0{folder}"
 
 
 def find_uv() -> str:

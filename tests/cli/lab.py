@@ -232,3 +232,8 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubInThread]:
     with hub_in_thread(home) as running:
         yield running
     shutil.rmtree(home, ignore_errors=True)
+
+
+def refused(done: Called, exit_code: int, code: str) -> str:
+    assert (done.code, done.error["code"]) == (exit_code, code), done
+    return str(done.error["message"])

@@ -12,7 +12,20 @@ from tests.cli.lab import HubInThread, called
 from tests.cli.test_reference import COMMANDS
 
 LOOKING = sorted(
-    set(COMMANDS) - {"up", "hub", "node", "demo main", "demo race", "provider list", "doctor", "version", "settings", "down", "gc"}
+    set(COMMANDS)
+    - {
+        "up",
+        "hub",
+        "node",
+        "demo main",
+        "demo race",
+        "provider list",
+        "doctor",
+        "version",
+        "settings",
+        "down",
+        "gc",
+    }
 )
 
 

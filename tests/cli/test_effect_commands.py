@@ -1,7 +1,6 @@
-"""`tenure effect`, `approve` and `reject`, over a real hub with a provider that counts; and what a task may do outside."""
+"""`tenure effect`, `approve` and `reject`, over a real hub with a provider that counts."""
 
 import asyncio
-import json
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from tenure.hub.effects.capability import Capabilities
 from tenure.hub.effects.registry import Registry
 from tenure.runtime.clock import RealClock
 from tenure.wire import legs as ws
-from tests.cli.lab import Called, HubInThread, PlayedNode, hub_in_thread, repository
+from tests.cli.lab import Called, HubInThread, PlayedNode, hub_in_thread, refused, repository
 from tests.eventually import eventually
 from tests.hub.fake_provider import FakeProvider
 
@@ -230,11 +229,6 @@ def test_the_capability_may_stand_in_a_file(
 # -- what is refused: each with a code and with what to do
 
 
-def refused(done: Called, exit_code: int, code: str) -> str:
-    assert (done.code, done.error["code"]) == (exit_code, code), done
-    return str(done.error["message"])
-
-
 @pytest.mark.parametrize("capability", ["", "tnr_c_forged", "tnr_" + "x" * 40])
 def test_without_a_capability_of_this_hub_nothing_is_done(
     agent: Agent, forge: FakeProvider, capability: str
@@ -354,9 +348,16 @@ def test_the_same_key_with_other_words_is_refused(agent: Agent) -> None:
     assert "another key" in message
 
 
-def test_a_target_is_asked_for_where_the_scope_lists_several(agent: Agent) -> None:
-    agent.start("--may", "comment", "--target", "forge:a", "--target", "forge:b")
-    assert "forge:a, forge:b" in refused(agent.effect("comment", "1", "--body", "x", "--json"), 64, "invalid")
+def test_without_a_target_the_first_that_the_scope_names_in_full_is_meant(agent: Agent) -> None:
+    agent.start("--may", "comment", "--target", "forge:*", "--target", "forge:a", "--target", "forge:b")
+    assert agent.effect("comment", "1", "--body", "x", "--json").json["target"] == "forge:a"
+
+
+def test_a_target_is_asked_for_where_the_scope_lists_patterns_only(agent: Agent) -> None:
+    agent.start("--may", "comment", "--target", "forge:a*", "--target", "forge:b*")
+    assert "forge:a*, forge:b*" in refused(
+        agent.effect("comment", "1", "--body", "x", "--json"), 64, "invalid"
+    )
 
 
 def test_a_task_without_a_scope_may_do_nothing(agent: Agent, forge: FakeProvider) -> None:
@@ -556,49 +557,3 @@ def test_an_effect_in_doubt_is_settled_by_who_looked(
     assert list(blind.done.values()) == [1]
     refused(agent.effect("settle", effect, "--absent", "--because", "no", "--json"), 65, "not_offered")
     refused(agent.effect("settle", "e_nothing", "--absent", "--because", "no", "--json"), 66, "not_found")
-
-
-# -- what a task may do, as it is submitted
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--may", "pul-request", "--target", "f:x"), "pull_request"),
-        (("--may", "everything", "--target", "f:x"), "no kind of effect"),
-        (("--may", "comment"), "--target"),
-        (("--target", "f:x"), "--may"),
-        (("--may", "push", "--target", "f:x"), "--branch"),
-        (("--may", "comment", "--target", "f:x", "--approve", "merge"), "approval"),
-        (("--may", "comment", "--target", "f:x", "--most", "0"), "most"),
-        (("--may", "comment", "--target", "*****"), "targets"),
-    ],
-)
-def test_a_scope_under_which_nothing_can_be_done_is_refused(
-    running: HubInThread, words: tuple[str, ...], says: str
-) -> None:
-    done = running.call("submit", "--no-repo", "--to", "x", "--json", "Do it", *words)
-    assert says in refused(done, 64, "invalid")
-
-
-def test_a_file_says_the_scope_and_options_stand_over_it(running: HubInThread, tmp_path: Path) -> None:
-    file = tmp_path / "task.toml"
-    file.write_text(
-        'objective = "Ship"\nto = "nobody"\napproval = true\n[scope]\nkinds = ["pr", "comment"]\ntargets = ["forge:*"]\n'
-        'branches = ["tenure/*"]\nmost = 5\n'
-    )
-    words = ("submit", "--no-repo", "--json", "--file", str(file))
-    plain = running.call(*words).json
-    assert plain["scope"]["kinds"] == ["pull_request", "comment"]
-    assert plain["scope"]["most"] == 5
-    assert running.call("attention", "--json").json["items"]
-    over = running.call(*words, "--target", "forge:shop", "--most", "1").json["scope"]
-    assert (over["targets"], over["most"], over["branches"]) == (["forge:shop"], 1, ["tenure/*"])
-    file.write_text('objective = "Ship"\nto = "nobody"\nscope = "all"\n')
-    refused(running.call(*words), 64, "invalid")
-    file.write_text(
-        'objective = "Ship"\nto = "nobody"\n[scope]\nkinds = ["comment"]\ntargets = ["f:x"]\nmore = 1\n'
-    )
-    assert "more" in refused(running.call(*words), 64, "invalid")
-    file.write_text(json.dumps({"objective": "Ship", "to": "nobody", "scope": {"kinds": "comment"}}))
-    refused(running.call(*words), 64, "invalid")

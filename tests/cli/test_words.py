@@ -3,6 +3,7 @@
 import pytest
 
 from tenure.cli.asking.task_name import TaskName, parse_task_name
+from tenure.cli.command.providers import where
 from tenure.cli.text.counting import counted
 from tenure.cli.text.moment import parse_duration_s, parse_not_before, shown_duration
 from tenure.errors import InvalidError
@@ -56,3 +57,8 @@ def test_durations_are_shown_in_their_two_largest_units() -> None:
 def test_a_noun_stands_in_the_number_of_what_is_counted() -> None:
     shown = [counted(0, "run"), counted(1, "run"), counted(2, "run"), counted(2, "entry", "entries")]
     assert shown == ["0 runs", "1 run", "2 runs", "2 entries"]
+
+
+def test_a_folder_that_a_provider_is_has_no_host() -> None:
+    assert where("/srv/git") == "this machine"
+    assert where("https://x@git.example/a") == "git.example"

@@ -82,7 +82,7 @@ async def test_an_agent_that_names_no_target_reaches_the_one_that_does_this_kind
 
 async def test_a_kind_that_no_named_target_does_is_refused_with_those_that_are_named() -> None:
     async with scene() as one:
-        with pytest.raises(er.NotFoundError, match="label.*origin:me/play, forge:me/play"):
+        with pytest.raises(er.NotFoundError, match=r"label.*origin:me/play, forge:me/play"):
             await one.ask(EffectKind.LABEL, {"number": 1, "labels": ["lamp"]})
     async with scene(Scope(kinds=KINDS, targets=("forge:*",))) as one:
         with pytest.raises(er.NotFoundError, match="names none"):
@@ -116,7 +116,7 @@ async def test_what_was_done_is_found_where_it_was_when_its_provider_is_gone() -
 async def test_what_was_asked_for_elsewhere_is_not_done_once_more_where_is_meant_now() -> None:
     async with scene() as one:
         await one.ask(target="other:me/play")
-        with pytest.raises(er.InvalidError, match="other:me/play.*forge:me/play"):
+        with pytest.raises(er.InvalidError, match=r"other:me/play.*forge:me/play"):
             await one.ask()
         assert one.forge.calls == 0
         assert (await one.ask(target="forge:me/play")).state == "confirmed"

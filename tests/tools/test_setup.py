@@ -45,6 +45,16 @@ def test_an_interpreter_is_the_same_under_each_of_its_names(
     assert len(told) == 1
 
 
+def test_an_environment_that_was_made_under_another_name_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setup, "MADE_FOR", tmp_path / "made-for")
+    assert setup.made_for() is None
+    (tmp_path / "python3").symlink_to(Path(sys.executable).resolve())
+    (tmp_path / "made-for").write_text(f"{sys.version}\0{tmp_path / 'python3'}\0{ROOT}")
+    assert setup.made_for() == setup.identity()
+
+
 def test_another_interpreter_of_the_same_version_is_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,7 +34,7 @@ ANSWERS_BY_KIND: dict[AttentionKind, dict[str, str]] = {
         "forget": "states that the machine is gone: its credential is refused, its slots are freed",
     },
     AttentionKind.APPROVAL: {
-        "approve": "lets it go on, if its lease is still open",
+        "approve": "lets it go on (an effect only while its attempt's lease is open)",
         "reject": "it is not done, and the attempt is told so",
     },
     **{

@@ -228,7 +228,7 @@ def _library() -> type[Fernet]:
     except ModuleNotFoundError as error:
         raise ConfigurationError(
             "credentials are stored encrypted, which needs the package cryptography; it comes with the extra:"
-            " pip install 'tenure[forges]'",
+            " pip install 'tenure[forges]' (in a clone `make setup` brings it)",
             extra="forges",
         ) from error
     return Fernet

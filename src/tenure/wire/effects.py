@@ -11,7 +11,8 @@ from tenure.wire.api import Answered, Asked, ScopeBody
 
 
 class EffectRequest(Asked, frozen=True, kw_only=True, omit_defaults=True):
-    """An Effect that the Attempt wants done. `target` is PROVIDER:WHAT, `params` are those of the kind. `key` is the
+    """An Effect that the Attempt wants done. `target` is PROVIDER:WHAT (empty: the
+    first that the scope names in full and whose provider does this kind), `params` are those of the kind. `key` is the
     agent's own idempotency key (else kind, Task and subject are). `again`: why what was done shall be done once more.
     `wait_s`: how long to wait for its end (0 to 60)."""
 

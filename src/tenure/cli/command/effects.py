@@ -38,7 +38,7 @@ class EffectOptions(NamedTuple):
         typer.Option(
             "--target",
             metavar="PROVIDER:WHAT",
-            help="Where, as github:owner/repo. Else the only target of the task's scope.",
+            help="Where, as github:owner/repo. Else the first of the task's scope that does this.",
         ),
     ] = None
     key: Annotated[

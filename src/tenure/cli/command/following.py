@@ -43,6 +43,8 @@ DECIDING = frozenset(
     }
 )
 """Events after which the Task may have ended or may need a person."""
+SUBMITTED = "task_submitted"
+"""A Task may need a person from its beginning on: what it waits for may have failed before it was submitted."""
 
 
 class Ending(NamedTuple):
@@ -126,15 +128,15 @@ class Follower:
         if event.version > self._told:
             self._tell(event)
             self._told = event.version
-        ending = await self._ending(event) if event.kind in DECIDING else None
+        ending = await self._ending(event) if event.kind in DECIDING or event.kind == SUBMITTED else None
         self._version = event.version
         return ending
 
     async def _ending(self, event: EventBody) -> Ending | None:
         task, attempt = await newest(self._hub, self._task_id)
-        code = exit_code_of_task(task.state, attempt.verdict if attempt else None)
-        if code is None and stands_still(task):
-            code = NEEDS_YOU
+        code = NEEDS_YOU if stands_still(task) else None
+        if code is None and event.kind != SUBMITTED:
+            code = exit_code_of_task(task.state, attempt.verdict if attempt else None)
         if code is None:
             self._tell_approval(event, task)
         return None if code is None else Ending(task, attempt, code)

@@ -263,7 +263,8 @@ def refuse_without_forges() -> None:
 
     if find_spec("githubkit") is None or find_spec("cryptography") is None:
         raise ConfigurationError(
-            f"this story needs the extra `{EXTRA}`: pip install 'tenure[{EXTRA}]'", extra=EXTRA
+            f"this story needs the extra `{EXTRA}`: pip install 'tenure[{EXTRA}]' (in a clone `make setup` brings it)",
+            extra=EXTRA,
         )
 
 

@@ -65,10 +65,9 @@ def effect_section(effects: Iterable[EffectBody]) -> Iterator[str]:
 
 def not_confirmed_because(effect: EffectBody) -> str:
     """Why an Effect did not happen (yet), with the code for it; empty where it did, or nothing is known."""
-    if effect.state == "confirmed" and not effect.quarantined:
+    if effect.problem is None:
         return ""
-    code = f"[{effect.problem}]" if effect.problem else ""
-    return " ".join(part for part in (one_line(effect.reason or "", 200), code) if part)
+    return f"{one_line(effect.reason or '', 200)} [{effect.problem}]".strip()
 
 
 def scope_text(scope: ScopeBody | None) -> str | None:

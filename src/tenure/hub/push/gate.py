@@ -22,10 +22,10 @@ from tenure.core.attempt import Attempt
 from tenure.core.delivery import Delivery
 from tenure.core.ids import TaskId, attempt_id
 from tenure.core.proof import holds
-from tenure.core.scope import EffectKind, Scope, may
+from tenure.core.scope import EffectKind, may
 from tenure.core.task import Task
 from tenure.errors import ConfigurationError, NotFoundError, OutOfScopeError, OverloadedError, StaleFenceError
-from tenure.hub.effect_desk import EffectDesk
+from tenure.hub.effect_desk import EffectDesk, named_target
 from tenure.hub.push import hook, secret_rules
 from tenure.hub.push.change import Bounds, ChangeCheck
 from tenure.hub.push.staging import SETTINGS, Staging
@@ -107,19 +107,16 @@ class GitGate:
         """The first target that the scope names in full and that takes pushes.
 
         Raises:
+            OutOfScopeError: the scope does not list pushes.
             NotFoundError: there is none.
+            UnavailableError: the provider of one cannot be used as it is.
         """
-        named = [one for one in (attempt.spec.scope or Scope()).targets if "*" not in one]
-        for one in named:
-            try:
-                self._hub.broker.registry.reach(one, EffectKind.PUSH)
-            except NotFoundError:
-                continue
-            return one
-        raise NotFoundError(
-            f"this task's scope names no target in full that takes pushes (it names {', '.join(named) or 'none'}); push to "
-            "/git/PROVIDER:WHAT.git, or ask a person for a task whose scope does"
-        )
+        try:
+            return named_target(self._hub.broker.registry, attempt.spec.scope, EffectKind.PUSH)
+        except NotFoundError as error:
+            raise NotFoundError(
+                f"{error.message} Or push to /git/PROVIDER:WHAT.git.", **error.facts
+            ) from error
 
     @property
     def request_bytes(self) -> int:

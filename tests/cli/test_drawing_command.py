@@ -48,3 +48,17 @@ def test_draw_says_what_is_wrong_with_a_task_or_a_file(hub: HubInThread, task: s
     assert called.error["code"] == "invalid"
     assert "cannot be written" in called.error["message"]
     assert hub.call("draw", task, "--format", "gif").code != 0
+
+
+def test_draw_refuses_a_name_that_ends_in_no_format_unless_the_format_is_said(
+    hub: HubInThread, task: str, tmp_path: Path
+) -> None:
+    target = tmp_path / "race.png"
+    called = hub.call("draw", task, "-o", str(target), "--json")
+    assert (called.code, called.error["code"]) == (64, "invalid"), called
+    assert "ends in .png" in called.error["message"]
+    assert ".mmd" in called.error["message"]
+    assert "--format (svg, mermaid, text)" in called.error["message"]
+    assert not target.exists()
+    assert hub.call("draw", task, "-o", str(target), "--format", "mermaid").code == 0
+    assert target.read_text().startswith("sequenceDiagram")

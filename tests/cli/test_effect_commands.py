@@ -16,7 +16,7 @@ from tenure.hub.effects.capability import Capabilities
 from tenure.hub.effects.registry import Registry
 from tenure.runtime.clock import RealClock
 from tenure.wire import legs as ws
-from tests.cli.lab import Called, HubInThread, PlayedNode, hub_in_thread, refused, repository
+from tests.cli.lab import Called, HubInThread, PlayedNode, called, hub_in_thread, refused, repository
 from tests.eventually import eventually
 from tests.hub.fake_provider import FakeProvider
 
@@ -226,6 +226,20 @@ def test_the_capability_may_stand_in_a_file(
     assert (done.code, done.error["code"]) == (77, "unauthenticated")
 
 
+@pytest.mark.parametrize(("name", "says"), [("", "is a folder"), ("missing", "holds no capability")])
+@pytest.mark.parametrize("words", [("mcp",), ("effect", "comment", "1", "--body", "x")])
+def test_a_capability_file_that_is_none_is_named_with_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], name: str, says: str
+) -> None:
+    file = tmp_path / name
+    monkeypatch.delenv("TENURE_CAPABILITY", raising=False)
+    monkeypatch.setenv("TENURE_CAPABILITY_FILE", str(file))
+    monkeypatch.setenv("TENURE_HUB", "http://127.0.0.1:1")
+    done = called("--json", "--home", str(tmp_path), *words)
+    assert (done.code, done.error["code"]) == (77, "unauthenticated"), done
+    assert f"TENURE_CAPABILITY_FILE names {file}, which {says}" in done.error["message"]
+
+
 # -- what is refused: each with a code and with what to do
 
 
@@ -312,7 +326,7 @@ def test_an_agent_of_a_canceled_task_is_told_to_stop(agent: Agent, forge: FakePr
         (("merge", "1", "--head-sha", "a" * 40), 77, "out_of_scope"),
         (("comment", "1", "--body", "x", "--target", "forge:other"), 77, "out_of_scope"),
         (("comment", "1", "--body", "x", "--target", "hub:shop"), 66, "not_found"),
-        (("comment", "1", "--body", "x", "--target", "shop"), 66, "not_found"),
+        (("comment", "1", "--body", "x", "--target", "shop"), 64, "invalid"),
         (("comment", "0", "--body", "x"), 64, "invalid"),
         (("comment", "1"), 64, "invalid"),
         (("comment", "1", "--body", "x", "--key", "at 2026-01-31T10:00"), 64, "unstable_key"),

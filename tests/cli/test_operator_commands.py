@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tenure.ledger.migrating import REVISIONS
 from tests.cli.lab import HubInThread, PlayedNode, called
+from tests.migration.test_migration import at_first_revision, migrated
 
 
 def test_a_token_is_shown_once_and_works_until_it_is_revoked(
@@ -98,6 +100,40 @@ def test_the_record_is_exported_line_by_line_and_no_file_is_overwritten(
     assert hub.call("audit", "export", "--output", str(target)).code == 0
     assert hub.call("audit", "export", "--output", str(target)).code == 74
     assert len(target.read_text().splitlines()) == len(lines)
+
+
+AUDITS = pytest.mark.parametrize("word", ["verify", "head", "export"])
+
+
+@AUDITS
+def test_a_record_of_an_older_schema_is_not_said_to_be_tampered_with(tmp_path: Path, word: str) -> None:
+    file, target = tmp_path / "backup.db", tmp_path / "record.jsonl"
+    at_first_revision(file).close()
+    before = file.read_bytes()
+    more = ("--output", str(target)) if word == "export" else ()
+    done = called("--home", str(tmp_path), "audit", word, "--json", "--database", str(file), *more)
+    assert (done.code, done.error["code"]) == (78, "configuration"), done
+    assert "the record has schema 0001; start this version's hub once" in done.error["message"]
+    assert file.read_bytes() == before
+    assert not target.exists()
+
+
+@AUDITS
+@pytest.mark.parametrize(
+    "newer",
+    ["UPDATE alembic_version SET version_num = '9999'", f"PRAGMA user_version = {len(REVISIONS) + 1}"],
+)
+def test_a_record_of_a_newer_schema_is_left_to_the_version_that_wrote_it(
+    tmp_path: Path, word: str, newer: str
+) -> None:
+    file = tmp_path / "later.db"
+    connection = migrated(file)
+    connection.execute(newer)
+    connection.commit()
+    connection.close()
+    done = called("--home", str(tmp_path), "audit", word, "--json", "--database", str(file))
+    assert (done.code, done.error["code"]) == (78, "data_folder_too_new"), done
+    assert done.out == ""
 
 
 @pytest.mark.parametrize("content", [None, b"no database at all", b""])

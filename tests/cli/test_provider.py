@@ -127,6 +127,42 @@ def test_what_can_be_no_provider_is_refused_and_nothing_is_stored(
     assert not (home / HUB_PART / STORE_FILE).exists()
 
 
+HOOKED = ("--kind", "webhook", "--url", "https://hooks.example/x")
+GIT = ("--kind", "git", "--url", "https://forge.example")
+
+
+@pytest.mark.parametrize(
+    ("words", "table"),
+    [
+        ((*HOOKED, "--find-url", "https://hooks.example/seen"), 'find_url = "https://hooks.example/seen"'),
+        ((*HOOKED, "--find-url", "ftp://x/{delivery}"), 'find_url = "ftp://x/{delivery}"'),
+        ((*GIT, "--user", "me\nyou"), 'user = "me\\nyou"'),
+        ((*GIT, "--user", "me\x1b[2J"), 'user = "me\\u001b[2J"'),
+        ((*GIT, "--user", "me:you"), 'user = "me:you"'),
+        ((*GIT, "--find-url", "https://x/{delivery}"), 'find_url = "https://x/{delivery}"'),
+        (("--kind", "github", "--user", "me"), 'user = "me"'),
+        (("--kind", "gitea"), ""),
+    ],
+)
+def test_what_a_table_in_the_settings_must_not_say_is_refused_with_the_same_words(
+    home: Path, words: tuple[str, ...], table: str
+) -> None:
+    added = provider(home, "add", "x", *words, "--json", stdin=TOKEN)
+    assert (added.code, added.error["code"]) == (78, "configuration"), added
+    assert not (home / HUB_PART / STORE_FILE).exists()
+    options = dict(zip(words[::2], words[1::2], strict=True))
+    url = f'url = "{options["--url"]}"\n' if "--url" in options else ""
+    (home / "tenure.toml").write_text(f'[providers.x]\nkind = "{options["--kind"]}"\n{url}{table}\n')
+    by_settings = provider(home, "list", "--json").error["message"]
+    assert added.error["message"] in by_settings
+
+
+def test_a_webhook_that_can_be_asked_and_a_git_user_are_added(home: Path) -> None:
+    add(home, "hook", *HOOKED, "--find-url", "https://hooks.example/{delivery}", stdin="")
+    add(home, "origin", *GIT, "--user", "ann@example")
+    assert [one["problem"] for one in provider(home, "list", "--json").json["providers"]] == [None, None]
+
+
 def test_the_kind_of_a_stored_provider_is_not_changed_by_adding_it_again(home: Path) -> None:
     add(home, "forge", "--kind", "github")
     result = provider(home, "add", "forge", "--kind", "gitea", "--url", "https://x.example", stdin=TOKEN)

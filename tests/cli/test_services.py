@@ -309,7 +309,7 @@ def test_down_leaves_a_run_alone_when_told_and_the_next_up_takes_it_up(
 ) -> None:
     task_id = submitted(up, "sh", "-c", f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; echo survived")
     under_way(up, task_id)
-    assert "go on" in up.call("down", "--leave").err
+    assert "goes on" in up.call("down", "--leave").err
     assert [run.task_id for run in local_runs(up.home) if run.is_running] == [task_id]
     up.call("up", "--detach")
     (tmp_path / "go").touch()

@@ -403,3 +403,34 @@ def in_folder(hub: HubInThread, folder: Path, *words: str) -> Called:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         return hub.call(*words)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.COMPLETED, Verdict.FAILED])
+def test_work_that_was_not_taken_back_is_told_at_the_end_and_by_show(
+    hub: HubInThread, node: PlayedNode, verdict: Verdict
+) -> None:
+    task_id = submit(hub, "Lost", "--to", "local@laptop", "--", "true")
+    worktree = {"stored": False, "problem": "the worktree's folder is another repository"}
+    node.report(node.take(), verdict, summary="over", evidence=json.dumps({"worktree": worktree}))
+    (line,) = [one for one in hub.call("show", task_id).out.splitlines() if "not stored" in one]
+    assert "the worktree's folder is another repository" in line
+    (line,) = [one for one in hub.call("watch", task_id).out.splitlines() if "not stored" in one]
+    assert "the worktree's folder is another repository" in line
+
+
+@pytest.mark.parametrize("worktree", [{"stored": True, "problem": "a file was left out"}, {}, None])
+def test_of_work_that_was_taken_back_or_is_not_known_of_nothing_is_said_to_be_lost(
+    hub: HubInThread, node: PlayedNode, worktree: dict[str, object] | None
+) -> None:
+    task_id = submit(hub, "Kept", "--to", "local@laptop", "--", "true")
+    node.report(node.take(), Verdict.COMPLETED, summary="over", evidence=json.dumps({"worktree": worktree}))
+    assert "not stored" not in hub.call("show", task_id).out
+
+
+def test_repositories_inside_the_worktree_are_named_as_what_was_not_stored(
+    hub: HubInThread, node: PlayedNode
+) -> None:
+    task_id = submit(hub, "Nested", "--to", "local@laptop", "--", "true")
+    evidence = json.dumps({"worktree": {"stored": False, "nested": ["vendor/tool"], "problem": None}})
+    node.report(node.take(), Verdict.COMPLETED, summary="over", evidence=evidence)
+    assert "vendor/tool" in hub.call("show", task_id).out

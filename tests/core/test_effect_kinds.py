@@ -41,7 +41,7 @@ GOOD: dict[EffectKind, dict[str, Any]] = {
     EffectKind.LABEL: {"number": 7, "labels": ["b", "a"]},
     EffectKind.STATUS: {"sha": SHA, "context": "ci/tests", "state": "success"},
     EffectKind.MERGE: {"number": 7, "head_sha": SHA, "method": "squash"},
-    EffectKind.HTTP: {"body": "{}", "path": "/hooks/x?y=1"},
+    EffectKind.HTTP: {"body": "{}", "path": "/hooks/x"},
 }
 P = EffectKind.PULL_REQUEST
 BAD: list[tuple[EffectKind, dict[str, Any]]] = [
@@ -77,7 +77,13 @@ BAD: list[tuple[EffectKind, dict[str, Any]]] = [
     (EffectKind.LABEL, {"labels": []}),
     (EffectKind.LABEL, {"labels": [""]}),
     (EffectKind.LABEL, {"labels": ["x" * 51]}),
-    (EffectKind.LABEL, {"labels": ["x"] * 21}),
+    (EffectKind.LABEL, {"labels": [f"x{one}" for one in range(21)]}),
+    (EffectKind.LABEL, {"labels": ["a\nb"]}),
+    (EffectKind.COMMENT, {"body": "see <!-- tenure:effect e_1 -->"}),
+    (EffectKind.STATUS, {"url": "javascript:alert(1)"}),
+    (EffectKind.HTTP, {"path": "/%2e%2e/x"}),
+    (EffectKind.HTTP, {"path": "/x/./..;/y"}),
+    (EffectKind.HTTP, {"path": "/x?y=1"}),
     (EffectKind.LABEL, {"labels": "x"}),
     (EffectKind.STATUS, {"state": "green"}),
     (EffectKind.STATUS, {"context": ""}),

@@ -89,13 +89,14 @@ def test_paths_that_are_not_named_may_not_be_changed() -> None:
     assert may(None, PR, "x", None) is not None
 
 
-def test_no_more_effects_are_begun_than_the_scope_allows_and_adoptions_count(lab: Lab) -> None:
+def test_no_more_effects_are_begun_than_the_scope_allows_and_what_is_there_is_told_beyond(lab: Lab) -> None:
     _, delivery = lab.performing(scope=scope(most=2))
     first = lab.begin(delivery).effect_id
     lab.issue(first)
     lab.settle(first)
+    lab.begin(delivery, pull_request("tenure/two"))
     assert lab.begin(delivery, key="other").adopted
-    refusal = lab.begin(delivery, pull_request("tenure/two"))
+    refusal = lab.begin(delivery, pull_request("tenure/three"))
     assert refusal.code == "out_of_scope"
     assert refusal.facts == {"effects": 2, "most": 2}
     assert lab.begin(delivery).state == "confirmed", "what is recorded is told all the same"

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tenure.hub.push.change import Bounds
+from tenure.core.effect_kind import NO_SHA
+from tenure.errors import ForbiddenError
+from tenure.hub.push.change import Bounds, ChangeCheck, Place
+from tenure.runtime.git import Git
 from tests.eventually import eventually_async
 from tests.hub.push_lab import (
     TARGET,
@@ -156,6 +159,37 @@ async def test_a_secret_is_named_but_never_shown(tmp_path: Path, where: str) -> 
         assert "GitHub token" in said
         assert ("config/prod.env" in said) == (where != "message")
         assert secret not in said
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+async def test_a_secret_in_the_name_of_a_file_is_never_shown(tmp_path: Path, elsewhere: bool) -> None:
+    secret = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    async with push_scene(tmp_path) as scene:
+        agent = await scene.agent(scope=scope(paths=("docs/*",)) if elsewhere else scope())
+        agent.commit(f"src/{secret}/prod.env")
+        git(agent.at, "mv", f"src/{secret}", "src/plain")
+        git(agent.at, "commit", "--quiet", "--message=rename")
+        said = await refused(scene, agent)
+        assert "the name of file" in said
+        assert "GitHub token" in said
+        assert secret not in said
+
+
+async def test_a_secret_in_utf_16_is_refused(tmp_path: Path) -> None:
+    secret = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    async with push_scene(tmp_path) as scene:
+        agent = await scene.agent()
+        agent.commit("config/prod.ini", f"TOKEN={secret}\r\n".encode("utf-16"))
+        said = await refused(scene, agent)
+        assert "config/prod.ini (GitHub token)" in said
+
+
+async def test_a_secret_in_the_name_of_a_branch_is_never_shown(tmp_path: Path) -> None:
+    secret = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    check = ChangeCheck(Git({}), (), Bounds())
+    with pytest.raises(ForbiddenError, match="branch's name holds a secret") as caught:
+        await check.check(Place(tmp_path, {}), scope(), NO_SHA, "a" * 40, f"refs/heads/tenure/{secret}")
+    assert secret not in caught.value.message
 
 
 BAD_NAMES = (

@@ -45,6 +45,20 @@ def test_a_credential_is_recognised_wherever_it_stands(name: str) -> None:
         assert name in found(text.encode("latin-1"))
 
 
+@pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be", "utf-16"])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_credential_in_utf_16_is_recognised(name: str, coding: str) -> None:
+    for text in (SAMPLES[name], f'Schl\u00fcssel = "{SAMPLES[name]}"\r\n', f"\u0161{SAMPLES[name]}\u0161"):
+        assert name in found(text.encode(coding))
+        assert name in found(b"\x01" + text.encode(coding) + b"\xff")
+
+
+@pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be"])
+def test_zeros_are_no_reason_to_see_a_credential(coding: str) -> None:
+    for text in ("", "AKIA" + "IOSFODNN7EXAMPLE", "nothing but words, one after the other", "\0" * 100):
+        assert found(text.encode(coding)) == []
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_credential_that_was_cut_short_is_none(name: str) -> None:
     assert found(SAMPLES[name][:14].encode()) == []

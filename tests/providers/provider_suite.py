@@ -4,6 +4,7 @@ The forge does the counting: after each fault it is asked what was really done."
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
@@ -18,7 +19,7 @@ from tenure.errors import (
     UnavailableError,
 )
 from tenure.providers.port import Call, Provider
-from tests.forge.process import ForgeProcess
+from tests.forge.process import ForgeProcess, running_forge
 from tests.providers import desk
 
 LOST_AFTER = (
@@ -344,6 +345,72 @@ class ForgeSuite(ProviderSuite):
         forge.change(target, int(other.identity), state="closed", body="written anew")
         call = desk.call(desk.pull(head_sha=desk.sha_of("beacon-count")), target)
         assert "closed unmerged" in ((await provider.find(call)).contradiction or "")
+
+    async def test_a_pull_request_of_a_pushed_commit_is_made(
+        self, forge: ForgeProcess, provider: Provider
+    ) -> None:
+        head = "tenure/count#2"
+        call = desk.call(desk.pull(head, head_sha=desk.sha_of(head)), desk.new_target())
+        before = len(forge.requests())
+        await provider.apply(call)
+        assert [one["method"] for one in forge.requests()[before:]] == ["GET", "POST"]
+        assert self.done(forge, call) == 1
+
+    async def test_a_pull_request_of_another_commit_than_the_branch_is_at_is_refused_unsent(
+        self, forge: ForgeProcess, provider: Provider
+    ) -> None:
+        call = desk.call(desk.pull(head_sha="b" * 40), desk.new_target())
+        with pytest.raises(ProviderRefusedError, match="push it first; nothing was done") as caught:
+            await provider.apply(call)
+        assert "b" * 12 in caught.value.message
+        assert desk.sha_of("beacon-count")[:12] in caught.value.message
+        assert self.done(forge, call) == 0
+
+    async def test_a_pull_request_of_a_branch_that_is_not_there_is_refused_unsent(
+        self, tmp_path: Path
+    ) -> None:
+        with running_forge(git=tmp_path) as forge:
+            provider = self.made(forge.url)
+            call = desk.call(desk.pull(head_sha="b" * 40), desk.new_target())
+            with pytest.raises(ProviderRefusedError, match=r"no branch beacon-count.*push it first"):
+                await provider.apply(call)
+            await provider.close()
+            assert forge.journal() == []
+
+    @pytest.mark.parametrize("fault", ["error_before", "limit", "lose_answer", "page", "unreadable", "hang"])
+    async def test_a_branch_that_cannot_be_asked_for_means_that_nothing_was_done(
+        self, forge: ForgeProcess, provider: Provider, fault: str
+    ) -> None:
+        named = desk.pull(head_sha=desk.sha_of("beacon-count"))
+        call = desk.call(named, desk.new_target(), deadline_s=deadline_s(fault))
+        forge.fault("find_branch", fault, match=call.target.split("/")[1])
+        with pytest.raises(UnavailableError):
+            await provider.apply(call)
+        assert self.done(forge, call) == 0
+
+    async def test_only_the_newest_status_of_a_context_counts(self, provider: Provider) -> None:
+        call = await self.new_call(provider, EffectKind.STATUS)
+        passed = msgspec.structs.replace(call.params, state="success")
+        first = await provider.apply(call)
+        other = msgspec.structs.replace(call.params, context="ci/other", state="success")
+        await provider.apply(desk.call(other, call.target))
+        assert (await provider.find(call)).result == first
+        second = await provider.apply(desk.call(passed, call.target))
+        assert (await provider.find(call)).result is None
+        assert (await provider.find(desk.call(passed, call.target))).result == second
+        again = desk.call(passed, call.target, not_these=(second.identity,))
+        assert (await provider.find(again)).result is None
+
+    async def test_only_the_last_marker_of_a_comment_counts(self, provider: Provider) -> None:
+        call = await self.new_call(provider, EffectKind.COMMENT)
+        forged = msgspec.structs.replace(call.params, body=f"Seen.\n{call.marker}\nTurning.")
+        other = desk.call(forged, call.target)
+        made = await provider.apply(other)
+        assert (await provider.find(call)).result is None
+        assert (await provider.find(other)).result == made
+
+    async def test_repositories_are_one_in_any_case_of_letters(self, provider: Provider) -> None:
+        assert provider.capabilities.folds_case
 
     async def test_two_comments_with_one_marker_are_for_a_person(self, provider: Provider) -> None:
         call = await self.new_call(provider, EffectKind.COMMENT)

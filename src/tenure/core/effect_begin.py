@@ -53,7 +53,8 @@ def decide_begin_effect(draft: Draft, command: BeginEffect) -> EffectAnswer | Re
     if known is not None and known.params_digest != operation_digest(command.target, command.params):
         return _mismatch(known, command)
     if known is not None and known.state is EffectState.CONFIRMED:
-        return EffectAnswer(known.effect_id, known.state, replayed=True)
+        later = _later_rival(draft, command, task, known)
+        return _overwritten(later) if later else EffectAnswer(known.effect_id, known.state, replayed=True)
     refusal = authority(draft, delivery, command.fence) or _scope_refusal(draft, command, task, delivery)
     if refusal is not None:
         if refusal.code == "stale_fence":
@@ -84,13 +85,16 @@ def _begin_new(
     draft: Draft, command: BeginEffect, task: Task, delivery: Delivery, known: Effect | None
 ) -> EffectAnswer | Refusal:
     """Nothing stands under this key: adopt what means the same, or intend it."""
+    key = recorded_key(command.key, command.again, task.task_id, command.target, command.params)
+    same = None if command.again else _same_meaning(draft, command, task)
+    later = _later_rival(draft, command, task, same) if same is not None else None
+    if later is not None:
+        return _overwritten(later)
+    if same is not None:
+        return _stands_for(draft, same, task, delivery, key)
     refusal = _bound_refusal(draft, task, delivery) if known is None else _tries_refusal(known)
     if refusal is not None:
         return refusal
-    key = recorded_key(command.key, command.again, task.task_id, command.target, command.params)
-    same = None if command.again else _same_meaning(draft, command, task)
-    if same is not None:
-        return _stands_for(draft, same, task, delivery, key)
     return _intend(draft, command, task, delivery, known, key)
 
 
@@ -109,7 +113,7 @@ def _input_refusal(command: BeginEffect, task: Task, delivery: Delivery) -> Refu
     problem = key_problem(command.key, task.task_id, stable)
     if problem is None:
         return None
-    return Refusal("unstable_key", f"the key {command.key!r}: {problem}.", {"key": command.key})
+    return Refusal("unstable_key", f"the key {command.key[:80]!r}: {problem}.", {"key": command.key[:80]})
 
 
 def _mismatch(known: Effect, command: BeginEffect) -> Refusal:
@@ -153,7 +157,7 @@ def authority(draft: Draft, delivery: Delivery, fence: int) -> Refusal | None:
 def _scope_refusal(draft: Draft, command: BeginEffect, task: Task, delivery: Delivery) -> Refusal | None:
     scope = draft.attempt(task.task_id, delivery.number).spec.scope
     params = command.params
-    problem = may(scope, params.kind, command.target, params.branch)
+    problem = may(scope, params.kind, command.target, params.branch, folds=command.folds)
     if problem is not None:
         return Refusal(
             "out_of_scope",
@@ -209,6 +213,33 @@ def _same_meaning(draft: Draft, command: BeginEffect, task: Task) -> Effect | No
     return next((one for one in standing if one.quarantined), standing[-1] if standing else None)
 
 
+def _later_rival(draft: Draft, command: BeginEffect, task: Task, effect: Effect) -> Effect | None:
+    """What this Task has set in its place since: then it is no longer so, and nobody is told that it is."""
+    found = [
+        one
+        for subject in command.params.rivals
+        for one in draft.world.effects_of(task.task_id, command.params.kind, subject)
+        if one.target == effect.target and _stands(one) and one.intended_at_ms >= effect.intended_at_ms
+    ]
+    return next(
+        (one for one in found if one.effect_id != effect.effect_id and not _before(one, effect)), None
+    )
+
+
+def _before(one: Effect, other: Effect) -> bool:
+    """Was it intended earlier? Ids of one hub grow, which tells two of one millisecond apart."""
+    return (one.intended_at_ms, one.effect_id) < (other.intended_at_ms, other.effect_id)
+
+
+def _overwritten(later: Effect) -> Refusal:
+    return Refusal(
+        "conflict",
+        f"it was done, and {later.effect_id} ({later.subject}) has been set in its place since. To set it again say why, with "
+        "`again`.",
+        {"effect_id": later.effect_id},
+    )
+
+
 def _stands_for(draft: Draft, same: Effect, task: Task, delivery: Delivery, key: str) -> EffectAnswer:
     """What is there already is the answer: its result, or why it has none yet."""
     replayed = same.idempotency_key == key
@@ -218,7 +249,10 @@ def _stands_for(draft: Draft, same: Effect, task: Task, delivery: Delivery, key:
         problem = "effect_pending"
     if same.quarantined:
         problem = "quarantined"
-    if problem is None and not replayed:
+    # Asked again within its own Attempt it says nothing new; beyond the bound it is answered and not recorded.
+    most = (draft.attempt(task.task_id, delivery.number).spec.scope or Scope()).most
+    is_news = not (mine and same.task_id == task.task_id) and task.effects < most
+    if problem is None and not replayed and is_news:
         draft.emit(
             ev.EffectAdopted(
                 task_id=task.task_id,

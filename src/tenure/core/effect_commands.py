@@ -19,7 +19,8 @@ class BeginEffect(Struct, frozen=True, kw_only=True):
     """Intend an Effect. Idempotent by the key within its Task (default `kind:task:subject`): the same key and
     parameters are answered with what is recorded. `effect_id` is used if the Effect is a new one.
 
-    `finds` and `settling_ms` are the provider's. `again`: the reason for doing once more what was done."""
+    `finds`, `settling_ms` and `folds` (it ignores case in names) are the provider's.
+    `again`: the reason for doing once more what was done."""
 
     effect_id: EffectId
     delivery_id: DeliveryId
@@ -30,6 +31,7 @@ class BeginEffect(Struct, frozen=True, kw_only=True):
     again: str | None = None
     finds: bool = False
     settling_ms: int = 0
+    folds: bool = False
 
 
 class IssueEffect(Struct, frozen=True):

@@ -7,10 +7,11 @@ the same identity are one Effect, whatever their keys say (`once`)."""
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.core.canonical import canonical, digest, text_digest
 from tenure.core.limits import EFFECT_PARAMS_BYTES, EFFECT_TEXT_BYTES, REASON_LENGTH
@@ -18,6 +19,10 @@ from tenure.core.scope import EffectKind
 
 _SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 NO_SHA = "0" * 40
+STATUS_STATES = ("pending", "success", "failure", "error")
+MARK = "tenure:effect"
+"""What the hub itself writes into texts, to find them again; nobody else may."""
+TEXTS = ("title", "message", "description", "context", "body")
 _BRANCH_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
 
@@ -43,6 +48,15 @@ class Params(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     def branch(self) -> str | None:
         """The branch that the scope must allow."""
         return None
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """Subjects of what overwrites this at the provider: once one of them came later, this is no longer so."""
+        return ()
+
+    def normal(self) -> Self:
+        """The same in its one spelling."""
+        return self
 
     def problem(self) -> str | None:
         """What is wrong with them beyond their types."""
@@ -170,16 +184,20 @@ class Label(Params, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        text = f"{self.number}:{','.join(sorted(self.labels))}"
-        return text if len(text) <= 100 else f"{self.number}:{digest(sorted(self.labels))[:16]}"
+        return f"{self.number}:{digest(sorted(self.labels))[:16]}"
+
+    def normal(self) -> Self:
+        return replace(self, labels=tuple(sorted({one.strip() for one in self.labels})))
 
     @property
     def identity(self) -> str:
         return f"label:{self.number}:{digest(sorted(self.labels))[:16]}"
 
     def problem(self) -> str | None:
-        if not 0 < len(self.labels) <= 20 or not all(0 < len(one) <= 50 for one in self.labels):
-            return "one to twenty labels of 1 to 50 characters"
+        if not 0 < len(self.labels) <= 20 or not all(
+            0 < len(one) <= 50 and one.isprintable() for one in self.labels
+        ):
+            return "one to twenty labels of 1 to 50 printable characters"
         return number_problem(self.number)
 
 
@@ -198,14 +216,21 @@ class Status(Params, frozen=True, kw_only=True):
         return f"{self.sha[:12]}:{self.context}:{self.state}"
 
     @property
+    def rivals(self) -> tuple[str, ...]:
+        others = (one for one in STATUS_STATES if one != self.state)
+        return tuple(f"{self.sha[:12]}:{self.context}:{one}" for one in others)
+
+    @property
     def identity(self) -> str:
         return f"status:{self.sha}:{self.context}:{self.state}"
 
     def problem(self) -> str | None:
         if not _SHA.fullmatch(self.sha):
             return f"{self.sha!r} is no object id"
-        if self.state not in ("pending", "success", "failure", "error"):
-            return f"state is pending, success, failure or error, not {self.state!r}"
+        if self.state not in STATUS_STATES:
+            return f"state is one of {', '.join(STATUS_STATES)}, not {self.state!r}"
+        if self.url is not None and not re.match(r"https?://[^\s]+\Z", self.url):
+            return "url begins with http:// or https:// and has no spaces"
         return None if 0 < len(self.context) <= 100 else "a status needs a context of 1 to 100 characters"
 
 
@@ -258,9 +283,11 @@ def _path_problem(path: str) -> str | None:
     """A path is put behind a configured address; none may lead to another host or out of what was configured."""
     if not path:
         return None
-    leads_away = path.startswith("//") or any(one in path for one in ("://", "\\"))
-    if not path.startswith("/") or leads_away or ".." in path.split("/"):
-        return "a path begins with one `/` and has no `..`"
+    plain = re.fullmatch(r"(/[A-Za-z0-9_~.-]+)+/?", path)
+    if not plain or {".", ".."} & set(path.split("/")):
+        return (
+            "a path is names of letters, digits and . _ ~ - between single slashes, none of them `.` or `..`"
+        )
     return None
 
 
@@ -274,7 +301,7 @@ WITNESSED = frozenset({EffectKind.COMMIT})
 def parse(kind: EffectKind, given: dict[str, Any]) -> Params | str:
     """The parameters of a kind, or what is wrong with them."""
     try:
-        params = msgspec.convert(given, PARAMS[kind])
+        params = msgspec.convert(given, PARAMS[kind]).normal()
     except msgspec.ValidationError as error:
         return str(error)
     try:
@@ -291,6 +318,8 @@ def parse(kind: EffectKind, given: dict[str, Any]) -> Params | str:
         text = getattr(params, name, "")
         if isinstance(text, str) and len(text.encode("utf-8", "surrogatepass")) > EFFECT_TEXT_BYTES:
             return f"`{name}` is longer than {EFFECT_TEXT_BYTES} bytes"
+    if any(MARK in str(getattr(params, name, "")) for name in TEXTS):
+        return f"a text has {MARK!r} in it, by which the hub finds what it wrote itself; write it another way"
     return params.problem() or params
 
 

@@ -38,13 +38,18 @@ class Scope(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     most: int = 100
 
 
-def may(scope: Scope | None, kind: EffectKind, target: str, branch: str | None) -> str | None:
-    """Why this scope does not list such an Effect, or None if it does."""
+def may(
+    scope: Scope | None, kind: EffectKind, target: str, branch: str | None, *, folds: bool = False
+) -> str | None:
+    """Why this scope does not list such an Effect, or None if it does. `folds`: its provider ignores case in names."""
     if scope is None:
         return "this Attempt has no scope, so it may do nothing outside"
     if kind not in scope.kinds:
         return f"its scope does not list {kind} (it lists {', '.join(scope.kinds) or 'nothing'})"
-    if not any(fits(pattern, target) for pattern in scope.targets):
+    if not any(
+        fits(pattern.lower() if folds else pattern, target.lower() if folds else target)
+        for pattern in scope.targets
+    ):
         return f"its scope does not list {target!r} (it lists {', '.join(scope.targets) or 'nothing'})"
     if branch is not None and not any(fits(pattern, branch) for pattern in scope.branches):
         return (

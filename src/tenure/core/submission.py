@@ -214,6 +214,12 @@ def _source_refusal(spec: TaskSpec) -> Refusal | None:
         return _invalid(
             "repository", f"{spec.repository!r} begins with a dash, which git would read as a flag."
         )
+    if re.match(r"[a-z0-9+.-]+://[^/@\s]*:[^/@\s]*@", spec.repository, re.IGNORECASE):
+        return _invalid(
+            "repository",
+            "has a password in it, which everybody who may look would see, for good. Give it without; the node's own git "
+            "logs in.",
+        )
     if spec.base_sha is None or not _SHA.fullmatch(spec.base_sha):
         return _invalid(
             "base_sha",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure import errors as er
@@ -17,6 +17,7 @@ from tenure.core.effect import Effect
 from tenure.core.effect_begin import PROBLEM_OF
 from tenure.core.effect_key import recorded_key
 from tenure.core.effect_kind import WITNESSED, Params, parse
+from tenure.core.effect_target import folded, target_problem
 from tenure.core.ids import EffectId, TaskId, attempt_id
 from tenure.core.proof import holds
 from tenure.core.scope import EffectKind, Scope, may
@@ -40,7 +41,6 @@ from tenure.wire.effects import (
 )
 
 LONGEST_WAIT_S = 60.0
-TARGET_LENGTH = 500
 
 ADVICE = {
     "approval_needed": "a person must allow it; it stands on the attention list. Wait for it (ask again under the same key): the "
@@ -61,6 +61,15 @@ ADVICE = {
     "rejected": "a person said no; read `reason`. Do not ask for the same again",
 }
 """What an agent is told to do, by the code of what keeps its Effect."""
+
+
+class Means(Struct, frozen=True):
+    """Where an Effect goes, in the provider's own spelling, and what its provider can say of it."""
+
+    target: str
+    finds: bool
+    settling_ms: int
+    folds: bool
 
 
 @final
@@ -98,24 +107,24 @@ class EffectDesk:
                 "done.",
                 kind=str(asked.kind),
             )
-        if len(asked.target) > TARGET_LENGTH or not asked.target.isprintable():
-            raise er.InvalidError(
-                f"a target has at most {TARGET_LENGTH} printable characters.", field="target"
-            )
         if not asked.target:
             asked = replace(asked, target=await self._own_target(who, asked, params))
-        finds, settling_ms = await self._means(who, asked, params)
+        problem = target_problem(asked.target)
+        if problem is not None:
+            raise er.InvalidError(f"{problem}. Nothing was done.", field="target")
+        means = await self._means(who, asked, params)
         answer: ec.EffectAnswer = await self._hub.execute(
             ec.BeginEffect(
                 effect_id=EffectId(self._hub.ids.new_id("e")),
                 delivery_id=who.delivery_id,
                 fence=who.fence,
-                target=asked.target,
+                target=means.target,
                 params=params,
                 key=asked.key,
                 again=asked.again,
-                finds=finds,
-                settling_ms=settling_ms,
+                finds=means.finds,
+                settling_ms=means.settling_ms,
+                folds=means.folds,
             )
         )
         if answer.may_be_called:
@@ -163,7 +172,7 @@ class EffectDesk:
             )
         return meant
 
-    async def _means(self, who: Capability, asked: EffectRequest, params: Params) -> tuple[bool, int]:
+    async def _means(self, who: Capability, asked: EffectRequest, params: Params) -> Means:
         """Can its provider be asked for it, and how long does that settle? What is recorded under this key needs no
         provider to be answered, and has both in its row.
 
@@ -177,16 +186,19 @@ class EffectDesk:
             known = await self._recorded(who, asked, params)
             if known is None or not (known.is_done or known.quarantined or not known.has_ended):
                 raise  # one that proved absent would be intended anew
-            return known.finds, known.settling_ms
-        return reached.finds(asked.kind), round(reached.capabilities.settling_s * 1000)
+            return Means(known.target, known.finds, known.settling_ms, folds=known.target != asked.target)
+        can = reached.capabilities
+        target = folded(asked.target) if can.folds_case else asked.target
+        return Means(target, reached.finds(asked.kind), round(can.settling_s * 1000), can.folds_case)
 
     async def _recorded(self, who: Capability, asked: EffectRequest, params: Params) -> Effect | None:
         delivery = await self._hub.ledger.find(Delivery, who.delivery_id)
         if delivery is None:
             return None
-        key = recorded_key(asked.key, asked.again, delivery.task_id, asked.target, params)
+        targets = dict.fromkeys((asked.target, folded(asked.target)))
+        keys = {recorded_key(asked.key, asked.again, delivery.task_id, one, params) for one in targets}
         known = await self._hub.ledger.effects(delivery.task_id)
-        return next((one for one in known if one.idempotency_key == key), None)
+        return next((one for one in known if one.idempotency_key in keys and one.target in targets), None)
 
     def body(self, effect: Effect, *, replayed: bool = False, adopted: bool = False) -> EffectBody:
         """An Effect as it stands, with what keeps it from being called now."""

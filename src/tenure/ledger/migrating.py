@@ -47,6 +47,27 @@ def bring_up_to_date(open_connection: Callable[[], sqlite3.Connection]) -> None:
         _upgrade(open_connection())
 
 
+def refuse_other_schema(connection: sqlite3.Connection) -> None:
+    """Refuse a record whose schema is not this version's, before anything in it is held against that. Only reads.
+
+    Raises:
+        ConfigurationError: an older version wrote it.
+        DataFolderTooNewError: a later version wrote it.
+        StorageFailedError: it is no record.
+        sqlite3.Error: it cannot be read.
+    """
+    stored = _stored_revision(connection)
+    if stored is None:
+        raise StorageFailedError("the database is empty; it is not a record of Tenure")
+    if stored != REVISIONS[-1]:
+        raise ConfigurationError(
+            f"the record has schema {stored}; start this version's hub once (it brings it up to date) or verify with"
+            " the version that wrote it",
+            revision=stored,
+            known=REVISIONS[-1],
+        )
+
+
 def _stored_revision(connection: sqlite3.Connection) -> str | None:
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables:

@@ -5,7 +5,7 @@ requests has no filter for the head. The one pull request of a base and a head t
 of them, so only an open one is taken from there (there is never a second open one). Otherwise the pull requests that
 changed last are looked through: ours changed when the call made it, so it would be among them.
 
-Every `apply` is one request."""
+Every `apply` is one request; before a pull request that names its commit, one more asks where its branch is."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from tenure.providers.recognition import (
     merge_result,
     proposal_found,
     remark_found,
+    require_pushed,
     status_found,
     with_marker,
 )
@@ -51,6 +52,16 @@ KINDS = frozenset(
 class Branch(Struct, frozen=True):
     ref: str = ""
     sha: str = ""
+
+
+class Commit(Struct, frozen=True):
+    id: str
+
+
+class At(Struct, frozen=True):
+    """What is read of a branch itself."""
+
+    commit: Commit
 
 
 class Pull(Struct, frozen=True):
@@ -123,13 +134,13 @@ class GiteaProvider:
             self._headers["Authorization"] = f"token {settings.credential}"
         self._exchange = exchange
         settling_s = SETTLING_S if settings.settling_s is None else settings.settling_s
-        self.capabilities = Capabilities(kinds=KINDS, finds=KINDS, settling_s=settling_s)
+        self.capabilities = Capabilities(kinds=KINDS, finds=KINDS, settling_s=settling_s, folds_case=True)
 
     async def close(self) -> None:
         await self._exchange.close()
 
     async def apply(self, call: Call) -> Result:
-        """One request.
+        """One request, after one that only asks where a pull request's head names its commit.
 
         Raises:
             UnavailableError: nothing was done.
@@ -138,6 +149,8 @@ class GiteaProvider:
             OutcomeUnknownError: it may have been done.
         """
         try:
+            if isinstance(call.params, PullRequest):
+                call = await require_pushed(call, call.params, self._branch_sha)
             return await self._apply(call)
         except ProviderRefusedError as error:
             status, words = error.facts.get("status"), str(error.facts.get("words")).lower()
@@ -174,6 +187,12 @@ class GiteaProvider:
             case _:
                 return not_done("Gitea", call)
 
+    async def _branch_sha(self, call: Call) -> str:
+        assert isinstance(call.params, PullRequest)
+        at = "/repos/{}/{}".format(*repository_parts(call.target))
+        answer = await self._read(call, f"{at}/branches/{quote(call.params.head)}")
+        return answer.read(At).commit.id
+
     async def find(self, call: Call) -> Found:
         """Asks page by page, all within the call's deadline.
 
@@ -199,7 +218,7 @@ class GiteaProvider:
                 said = await all_pages(
                     lambda number: self._page(call, f"{at}/statuses/{sha}?sort=recentupdate", number, Said)
                 )
-                return status_found(params, [one.posted for one in said])
+                return status_found(call, params, [one.posted for one in said])
             case Merge(number=number) as params:
                 answer = await self._read(call, f"{at}/pulls/{number}")
                 return merge_found(params, answer.read(Pull).proposal)

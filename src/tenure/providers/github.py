@@ -6,13 +6,15 @@ throttling, caching, redirects, proxies of the environment, checks of bodies. It
 structs of our own: githubkit's models demand every field that the newest GitHub has, and a field missing from an
 answer to a write must not turn what was done into something unknown.
 
-Every `apply` is one request. Identities: a pull request's and comment's number or id, a status's id, a merge's commit."""
+Every `apply` is one request; before a pull request that names its commit, one more asks where its branch is.
+Identities: a pull request's and comment's number or id, a status's id, a merge's commit."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, final
+from urllib.parse import quote
 
 import httpx
 from githubkit import GitHub, TokenAuthStrategy, UnauthAuthStrategy
@@ -35,6 +37,7 @@ from tenure.providers.recognition import (
     merge_result,
     proposal_found,
     remark_found,
+    require_pushed,
     status_found,
     with_marker,
 )
@@ -62,6 +65,16 @@ class Branch(Struct, frozen=True):
     ref: str = ""
     sha: str = ""
     repo: Repository | None = None
+
+
+class Commit(Struct, frozen=True):
+    sha: str
+
+
+class At(Struct, frozen=True):
+    """What is read of a branch."""
+
+    commit: Commit
 
 
 class Pull(Struct, frozen=True):
@@ -138,13 +151,13 @@ class GitHubProvider:
         self._settings = settings
         self._exchange = exchange
         settling_s = SETTLING_S if settings.settling_s is None else settings.settling_s
-        self.capabilities = Capabilities(kinds=KINDS, finds=KINDS, settling_s=settling_s)
+        self.capabilities = Capabilities(kinds=KINDS, finds=KINDS, settling_s=settling_s, folds_case=True)
 
     async def close(self) -> None:
         await self._exchange.close()
 
     async def apply(self, call: Call) -> Result:
-        """One request.
+        """One request, after one that only asks where a pull request's head names its commit.
 
         Raises:
             UnavailableError: nothing was done.
@@ -152,9 +165,10 @@ class GitHubProvider:
             DuplicateEffectError: the pull request is there already, or was merged already.
             OutcomeUnknownError: it may have been done.
         """
-        github = self._github(call)
         try:
-            return await self._apply(github, call)
+            if isinstance(call.params, PullRequest):
+                call = await require_pushed(call, call.params, self._branch_sha)
+            return await self._apply(self._github(call), call)
         except ProviderRefusedError as error:
             status, words = error.facts.get("status"), str(error.facts.get("words"))
             if (call.kind is EffectKind.PULL_REQUEST and status == 422 and _DUPLICATE.search(words)) or (
@@ -200,6 +214,14 @@ class GitHubProvider:
             case _:
                 return not_done("GitHub", call)
 
+    async def _branch_sha(self, call: Call) -> str:
+        assert isinstance(call.params, PullRequest)
+        owner, name = repository_parts(call.target)
+        branch = quote(call.params.head)
+        github = self._github(call)
+        said = await github.ask(At, lambda: github.rest.repos.async_get_branch(owner, name, branch))
+        return said.commit.sha
+
     async def find(self, call: Call) -> Found:
         """Asks page by page, all within the call's deadline.
 
@@ -233,7 +255,7 @@ class GitHubProvider:
                 said = await github.pages(
                     Said, lambda at: rest.repos.async_list_commit_statuses_for_ref(owner, name, sha, **at)
                 )
-                return status_found(params, [one.posted for one in said])
+                return status_found(call, params, [one.posted for one in said])
             case Merge(number=number) as params:
                 pull = await github.ask(Pull, lambda: rest.pulls.async_get(owner, name, number))
                 return merge_found(params, pull.proposal)

@@ -8,7 +8,8 @@ Words differ: a pull request is a merge request, its number the `iid`; a comment
 have numbers of their own, which are not reached); a status's `failure` and `error` are both `failed`. A draft is a
 title with a prefix. There is no merge by rebase.
 
-Every `apply` is one request: lazy objects are not fetched first."""
+Every `apply` is one request: lazy objects are not fetched first. Before a merge request that names its commit, one more
+asks where its branch is."""
 
 from __future__ import annotations
 
@@ -36,6 +37,7 @@ from tenure.providers.recognition import (
     merge_result,
     proposal_found,
     remark_found,
+    require_pushed,
     status_found,
     with_marker,
 )
@@ -93,6 +95,16 @@ class MergeRequest(Struct, frozen=True):
         return pair == (params.head, params.base) and self.source_project_id == self.target_project_id
 
 
+class Commit(Struct, frozen=True):
+    id: str
+
+
+class At(Struct, frozen=True):
+    """What is read of a branch."""
+
+    commit: Commit
+
+
 class Note(Struct, frozen=True):
     """What is read of a note."""
 
@@ -135,13 +147,13 @@ class GitLabProvider:
         self._library = Gitlab(url, keep_base_url=True, session=self._session)
         self._exchange = exchange
         settling_s = SETTLING_S if settings.settling_s is None else settings.settling_s
-        self.capabilities = Capabilities(kinds=KINDS, finds=KINDS, settling_s=settling_s)
+        self.capabilities = Capabilities(kinds=KINDS, finds=KINDS, settling_s=settling_s, folds_case=True)
 
     async def close(self) -> None:
         await self._exchange.close()
 
     async def apply(self, call: Call) -> Result:
-        """One request.
+        """One request, after one that only asks where a merge request's source names its commit.
 
         Raises:
             UnavailableError: nothing was done.
@@ -150,6 +162,8 @@ class GitLabProvider:
             OutcomeUnknownError: it may have been done.
         """
         try:
+            if isinstance(call.params, PullRequest):
+                call = await require_pushed(call, call.params, self._branch_sha)
             return await self._apply(call)
         except ProviderRefusedError as error:
             status, words = DUPLICATES.get(call.kind, (0, ""))
@@ -190,6 +204,11 @@ class GitLabProvider:
             case _:
                 return not_done("GitLab", call)
 
+    async def _branch_sha(self, call: Call) -> str:
+        assert isinstance(call.params, PullRequest)
+        head = call.params.head
+        return (await self._ask(call, At, lambda at: at.branches.get(head))).commit.id
+
     async def find(self, call: Call) -> Found:
         """Asks page by page, all within the call's deadline.
 
@@ -223,7 +242,7 @@ class GitLabProvider:
                     lambda at, page: at.commits.get(sha, lazy=True).statuses.list(**asked, **page),
                 )
                 latest = sorted(said, key=lambda one: one.id, reverse=True)
-                return status_found(params, [one.posted(params.state) for one in latest])
+                return status_found(call, params, [one.posted(params.state) for one in latest])
             case Merge(number=number) as params:
                 one = await self._ask(call, MergeRequest, lambda at: at.mergerequests.get(number))
                 return merge_found(params, one.proposal)

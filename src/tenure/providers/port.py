@@ -57,11 +57,12 @@ class Found(Struct, frozen=True, kw_only=True):
 
 class Capabilities(Struct, frozen=True, kw_only=True):
     """`kinds`: what it can do. `finds`: which of them it can be asked for. `settling_s`: how long after a call its
-    own answers may not show it yet."""
+    own answers may not show it yet. `folds_case`: names of what is in it ignore case."""
 
     kinds: frozenset[EffectKind]
     finds: frozenset[EffectKind]
     settling_s: float
+    folds_case: bool = False
 
 
 class Provider(Protocol):

@@ -10,23 +10,32 @@ would carry the marker, and the forge lets another be made beside it. Only one o
 marker, cannot be told from ours with its marker edited out; a person may also have closed it on purpose. That is
 the contradiction.
 
-*Remarks* (comments, notes) have nothing but the marker, alone on its line: a quotation of it does not count.
+*Remarks* (comments, notes) have nothing but the marker, alone on its line: a quotation of it does not count. Of several
+markers in a text the last one counts, since that is where `with_marker` puts ours.
 
-*Labels, statuses, merges* are how something stands, not how often it was said; what is there is there, whoever did
-it, so `not_these` says nothing about them."""
+*Labels and merges* are how something stands, not how often it was said; what is there is there, whoever did it, so
+`not_these` says nothing about them. *Statuses* are how a context stands now: only its newest one counts.
+
+A pull request that names its commit is made only while its branch is at that commit (`require_pushed`): a forge takes
+the branch as it is, and would propose another one without a word."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.core.effect_kind import Label, Merge, PullRequest, Status
+from tenure.errors import ProviderRefusedError
 from tenure.providers.port import Call, Found, Result
 
 ANY_MARKER = re.compile(r"^\s*<!-- tenure:effect \S+ -->\s*$", re.MULTILINE)
+ASKING_SHARE = 0.3
+"""Of a call's time: what asking for the head may take before the call itself."""
+NO_SUCH = 404
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -80,7 +89,43 @@ def with_marker(text: str, marker: str) -> str:
 
 
 def has_marker(text: str, marker: str) -> bool:
-    return any(line.strip() == marker for line in text.splitlines())
+    """Is it the last of the text's markers?"""
+    there = [line.strip() for line in text.splitlines() if ANY_MARKER.match(line)]
+    return there[-1:] == [marker]
+
+
+async def require_pushed(
+    call: Call, params: PullRequest, branch_sha: Callable[[Call], Awaitable[str]]
+) -> Call:
+    """Ask for the head's commit, where one was named; gives back the call with the time that is left for it.
+
+    `branch_sha` makes the one request, within the deadline of the call that it is given.
+
+    Raises:
+        ProviderRefusedError: the branch is not there, or is at another commit; nothing was done.
+        UnavailableError: the forge cannot be asked now; nothing was done.
+    """
+    if params.head_sha is None:
+        return call
+    wanted, advice = params.head_sha[:12], "push it first; nothing was done"
+    try:
+        now = await branch_sha(replace(call, deadline_s=call.deadline_s * ASKING_SHARE))
+    except ProviderRefusedError as error:
+        if error.facts.get("status") != NO_SUCH:
+            raise
+        raise ProviderRefusedError(
+            f"{call.target} shows no branch {params.head}, which should be at {wanted}: {advice}",
+            head=params.head,
+            head_sha=params.head_sha,
+        ) from error
+    if now != params.head_sha:
+        raise ProviderRefusedError(
+            f"{params.head} of {call.target} is at {now[:12]}, not at {wanted}: {advice}",
+            head=params.head,
+            head_sha=params.head_sha,
+            branch_sha=now,
+        )
+    return replace(call, deadline_s=call.deadline_s * (1 - ASKING_SHARE))
 
 
 def proposal_found(call: Call, params: PullRequest, seen: Iterable[Proposal]) -> Found:
@@ -127,13 +172,12 @@ def labels_result(params: Label) -> Result:
     return Result(identity=f"{params.number}:{','.join(sorted(params.labels))}"[:200])
 
 
-def status_found(params: Status, seen: Iterable[Posted]) -> Found:
-    """The latest status of that context that says the same; `seen` has the latest first."""
-    wanted = params.context, params.state
-    for one in seen:
-        if (one.context, one.outcome) == wanted:
-            return Found(result=one.result)
-    return Found()
+def status_found(call: Call, params: Status, seen: Iterable[Posted]) -> Found:
+    """The newest status of that context, if it says the same; `seen` has the newest first."""
+    newest = next((one for one in seen if one.context == params.context), None)
+    if newest is None or newest.outcome != params.state or newest.identity in call.not_these:
+        return Found()
+    return Found(result=newest.result)
 
 
 def merge_found(params: Merge, seen: Proposal) -> Found:

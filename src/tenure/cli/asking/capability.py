@@ -46,16 +46,22 @@ def agent_address(cli: Invocation) -> Address:
     """
     capability = capability_of(cli)
     if capability is None:
-        file = cli.env.get(FILE_VARIABLE)
         raise UnauthenticatedError(
-            (f"{file} holds no capability. " if file else f"{VARIABLE} is not set. ")
-            + "Effects are asked for inside an attempt that Tenure runs, where its capability stands in that variable; "
+            f"{_lack(cli.env.get(FILE_VARIABLE))}. "
+            "Effects are asked for inside an attempt that Tenure runs, where its capability stands in that variable; "
             "give a task what it may do outside with `tenure submit --may`"
         )
     url = cli.given.hub_url or cli.env.get("TENURE_HUB") or local_hub_url(cli.home)
     if not url:
         raise ConfigurationError("no hub is named: TENURE_HUB is not set, and --hub was not given")
     return Address(url.rstrip("/"), capability)
+
+
+def _lack(file: str | None) -> str:
+    """Why there is no capability here."""
+    if not file:
+        return f"{VARIABLE} is not set"
+    return f"{FILE_VARIABLE} names {file}, which {'is a folder' if Path(file).is_dir() else 'holds no capability'}"
 
 
 def agent_client(cli: Invocation) -> AgentClient:

@@ -120,8 +120,30 @@ def changed(name: str, table: ProviderTable | None, before: Entry | None, given:
             f"{name} is a {before.kind} provider; remove it first, or take another name."
         )
     entry = _with_secrets(replace(before or Entry(kind=kind), **said), given)
+    _refuse_wrong_keys(name, entry)
     check_settings(settings_of(entry))
     return entry
+
+
+def _refuse_wrong_keys(name: str, entry: Entry) -> None:
+    """What a table in the settings must not say, an entry must not either.
+
+    Raises:
+        ConfigurationError: it says so, in the words that the settings are refused with.
+    """
+    from tenure.runtime.settings import read_table
+    from tenure.runtime.settings_rules import Problem, provider_problems
+    from tenure.runtime.settings_schema import ProviderTable, Settings
+
+    said = {"kind": entry.kind, "url": entry.url, "find_url": entry.find_url, "user": entry.user}
+    problems: list[Problem] = []
+    said = {key: value for key, value in said.items() if value is not None}
+    table = read_table(ProviderTable, said, f"providers.{name}", problems)
+    if table is not None and not problems:
+        problems += provider_problems(Settings(providers={name: table}))
+    if problems:
+        told = [f"{problem.key} {problem.says}" for problem in problems]
+        raise ConfigurationError("\n".join(told), problems=told)
 
 
 def _with_secrets(entry: Entry, given: Given) -> Entry:

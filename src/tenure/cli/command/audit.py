@@ -113,13 +113,16 @@ def export(
 
 @contextmanager
 def opened(cli: Invocation, database: Path | None) -> Generator[Any]:
-    """A connection that only reads the record.
+    """A connection that only reads the record, which has the schema of this version.
 
     Raises:
         NotFoundError: there is no record.
         StorageFailedError: it cannot be read as one.
+        ConfigurationError: an older version wrote it.
+        DataFolderTooNewError: a later version wrote it.
     """
     from tenure.errors import NotFoundError
+    from tenure.ledger.migrating import refuse_other_schema
     from tenure.ledger.sqlite_failure import STORAGE_ERRORS, storage_error
     from tenure.runtime.database import connect_database
 
@@ -131,6 +134,7 @@ def opened(cli: Invocation, database: Path | None) -> Generator[Any]:
     try:
         connection = connect_database(path, read_only=True, wait_s=WAIT_S)
         try:
+            refuse_other_schema(connection)
             yield connection
         finally:
             connection.close()

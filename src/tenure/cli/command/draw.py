@@ -57,8 +57,8 @@ async def draw(
     A lane each for the person, the hub, every node and every provider; leases with their fences, heartbeats, what expired, what came
     late, effects and what became of them, questions and answers. Made of nothing but the record.
     """
-    story = await told(cli, task, details=options.every)
     form = options.form or form_of(options.output, to_terminal=cli.out.is_terminal)
+    story = await told(cli, task, details=options.every)
     picture = drawn(story, form, each=options.every, width=terminal_width(cli))
     if options.output is not None:
         write(options.output, picture)
@@ -91,9 +91,21 @@ async def told(cli: Invocation, task: str, *, details: bool) -> Story:
 
 
 def form_of(output: Path | None, *, to_terminal: bool) -> Format:
-    """The format where none was named."""
+    """The format where none was named. A file whose name has no ending is an SVG.
+
+    Raises:
+        InvalidError: the name ends in what no format has.
+    """
+    from tenure.errors import InvalidError
+
     if output is not None:
-        return SUFFIXES.get(output.suffix.lower(), Format.SVG)
+        suffix = output.suffix.lower()
+        if suffix and suffix not in SUFFIXES:
+            raise InvalidError(
+                f"{output} ends in {output.suffix}, which is none of {', '.join(SUFFIXES)}; name the file so, or say what it"
+                f" is with --format ({', '.join(Format)})"
+            )
+        return SUFFIXES.get(suffix, Format.SVG)
     return Format.TEXT if to_terminal else Format.SVG
 
 

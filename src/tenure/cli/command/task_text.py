@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenure.cli.exit_code import NEEDS_YOU, TIMED_OUT
 from tenure.cli.text.effect import effect_section, scope_text
-from tenure.cli.text.evidence import changes_text, evidence_of
+from tenure.cli.text.evidence import changes_text, evidence_of, not_stored_because
 from tenure.cli.text.moment import shown_age, shown_duration
 from tenure.cli.text.output import one_line
 from tenure.wire.codec import parse_instant
@@ -43,6 +43,8 @@ def ending_lines(ending: Ending) -> Iterator[str]:
         yield f"  {one_line(attempt.summary, 200)}"
     if attempt and (changes := changes_text(attempt)):
         yield f"  {'changed nothing' if changes == 'nothing' else changes}"
+    if attempt and (problem := not_stored_because(attempt)):
+        yield f"  not stored: {one_line(problem, 300)}"
     if needs_you:
         yield f"  {task.why.sentence}"
         yield f"  {answer_to(task)}"
@@ -165,6 +167,7 @@ def attempt_pairs(attempt: AttemptBody, now_ms: int, *, details: bool) -> Iterat
     yield "started", shown_age(attempt.started_at, now_ms) if attempt.started_at else None
     yield "took", shown_duration(attempt_seconds(attempt)) if attempt.ended_at else None
     yield "changed", changes_text(attempt)
+    yield "not stored", one_line(not_stored_because(attempt), 300)
     yield "used", usage_text(attempt.usage)
     yield "isolation", evidence_of(attempt).get("isolation")
     if attempt.answer:

@@ -69,12 +69,14 @@ def local_token(home: Path) -> str | None:
 
 
 def read_line(path: Path) -> str | None:
-    """The one line of a small file; None where it is missing or empty."""
+    """The one line of a small file; None where it is missing, empty or no file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
     try:
         return os.read(descriptor, MAX_BYTES).decode("utf-8", "replace").strip() or None
+    except IsADirectoryError:
+        return None
     finally:
         os.close(descriptor)

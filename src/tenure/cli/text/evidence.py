@@ -57,6 +57,17 @@ def changes_text(attempt: AttemptBody) -> str:
     return f"{made}, {counted(files, 'file')} changed, {lines}{loose}"
 
 
+def not_stored_because(attempt: AttemptBody) -> str:
+    """Why the work, or some of it, was not taken back. Empty where it was, or where nothing is known."""
+    tree = worktree_of(attempt)
+    if tree.get("stored") is not False:
+        return ""
+    nested = tree.get("nested")
+    names = ", ".join(map(str, cast("list[Any]", nested))) if isinstance(nested, list) else ""
+    inside = f"a repository of its own inside the worktree: {names}" if names else ""
+    return str(tree.get("problem") or inside or "its node does not say why")
+
+
 def left_uncommitted(attempt: AttemptBody) -> int:
     """How many files the Attempt left changed or new, and not committed."""
     count = part(worktree_of(attempt), "uncommitted").get("count", 0)

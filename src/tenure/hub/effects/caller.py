@@ -93,6 +93,12 @@ class Caller:
             found = await reached.provider.find(call)
         except Exception as second:  # noqa: BLE001 - it did answer that it is there: no error makes that undone
             return SettleEffect(name, call_id, CallEnd.LOST, reason=f"{said}; {second}"[:REASON])
+        if found.result is None and call.not_these and found.contradiction is None:
+            # What is there is what was made before: a repeat on purpose that the provider does not take.
+            reason = f"{said}; it has the one before ({', '.join(call.not_these[:3])}), and takes no second"
+            return SettleEffect(
+                name, call_id, CallEnd.ABSENT, code="duplicate_effect", reason=reason[:REASON]
+            )
         if found.result is None:
             return SettleEffect(name, call_id, CallEnd.LOST, reason=said[:REASON])
         return SettleEffect(name, call_id, CallEnd.CONFIRMED, result=result_text(found.result), reason=said)

@@ -19,6 +19,7 @@ from msgspec import Struct
 from tenure.core.effect_kind import NO_SHA
 from tenure.core.scope import Scope, may_change
 from tenure.errors import ConflictError, ForbiddenError, InvalidError, OutOfScopeError, TooLargeError
+from tenure.hub.push.secret_rules import found
 from tenure.runtime.git import Git, path_text
 from tenure.runtime.process import ChildCommand, RunChild, run_child
 
@@ -67,16 +68,17 @@ class ChangeCheck:
         self.bounds = bounds
         self._run = run
 
-    async def check(self, place: Place, scope: Scope, old: str, new: str) -> None:
-        """Let a push through that moves a branch from `old` to `new`.
+    async def check(self, place: Place, scope: Scope, old: str, new: str, ref: str = "") -> None:
+        """Let a push through that moves the branch `ref` from `old` to `new`.
 
         Raises:
             InvalidError: `new` is no commit, or it adds a submodule.
             ConflictError: it does not go forward from `old`.
             TooLargeError: it is beyond a bound.
             OutOfScopeError: it changes a path that the scope does not list.
-            ForbiddenError: it adds a link that leaves the repository, or a secret.
+            ForbiddenError: it adds a link that leaves the repository, or a secret, be it in a name.
         """
+        _no_secret_branch(ref)
         kind = await self._git.ask(
             "look at what is pushed", place.store, "cat-file", "-t", new, env=place.objects
         )
@@ -87,6 +89,7 @@ class ChangeCheck:
         await self._goes_forward(place, old, new)
         commits = await self._new_commits(place, new)
         entries = await self._entries(place, commits, old, new)
+        _no_secret_paths(entries)  # before a refusal for another reason could repeat one
         _no_submodule(entries)
         names = {one.sha: one.path for one in entries}
         objects = await self._within_size(place, new, names)
@@ -118,14 +121,14 @@ class ChangeCheck:
 
     async def _entries(self, place: Place, commits: list[str], old: str, new: str) -> list[Entry]:
         options = ("-r", "-z", "--raw", "--no-renames", "--no-abbrev")
-        found: dict[Entry, None] = {}
+        entries: dict[Entry, None] = {}
         if commits:
             stdin = "".join(f"{one}\n" for one in commits).encode()
             words = ("diff-tree", "--stdin", "--root", "-m", "--no-commit-id", *options)
-            found.update(dict.fromkeys(await self._listed(place, words, stdin)))
+            entries.update(dict.fromkeys(await self._listed(place, words, stdin)))
         if old != NO_SHA:  # a branch may also be moved onto what the remote has elsewhere
-            found.update(dict.fromkeys(await self._listed(place, ("diff-tree", *options, old, new), b"")))
-        return list(found)
+            entries.update(dict.fromkeys(await self._listed(place, ("diff-tree", *options, old, new), b"")))
+        return list(entries)
 
     async def _listed(self, place: Place, words: tuple[str, ...], stdin: bytes) -> list[Entry]:
         said = await self._git.must(
@@ -247,20 +250,50 @@ def leaves(path: bytes, link: bytes) -> bool:
     return end == b".." or end.startswith(b"../") or end.split(b"/")[0].lower() == b".git"
 
 
+def _no_secret_branch(ref: str) -> None:
+    """A branch's name is published as well.
+
+    Raises:
+        ForbiddenError: it holds a secret.
+    """
+    rules = found(ref.encode())
+    if rules:
+        raise ForbiddenError(
+            f"the branch's name holds a secret ({', '.join(rules)}). Push to a branch of another name"
+        )
+
+
+def _no_secret_paths(entries: list[Entry]) -> None:
+    """Names of files are content too. They are told by what they hold, since the name itself is the secret.
+
+    Raises:
+        ForbiddenError: one holds a secret.
+    """
+    added = [one for one in entries if one.sha != NO_SHA]
+    if not found(b"\n".join(one.path for one in added)):
+        return
+    hits = [f"the name of file {one.sha[:12]} ({rule})" for one in added for rule in found(one.path)]
+    if hits:
+        raise ForbiddenError(
+            f"this would publish a secret: {_few(hits)}. Rename it in every commit, not only in the last, and push again",
+            hits=hits[:NAMED],
+        )
+
+
 def _no_submodule(entries: list[Entry]) -> None:
-    found = [path_text(one.path) for one in entries if one.mode == SUBMODULE]
-    if found:
-        raise InvalidError(f"submodules are not pushed: {_few(found)}. Take them out of every commit")
+    paths = [path_text(one.path) for one in entries if one.mode == SUBMODULE]
+    if paths:
+        raise InvalidError(f"submodules are not pushed: {_few(paths)}. Take them out of every commit")
 
 
 def _paths_allowed(scope: Scope, entries: list[Entry]) -> None:
     texts = {path_text(one.path) for one in entries}
-    found = sorted(one for one in texts if not may_change(scope, one))
-    if found:
+    others = sorted(one for one in texts if not may_change(scope, one))
+    if others:
         raise OutOfScopeError(
-            f"this task's scope does not list {_few(found)} (it lists {', '.join(scope.paths)}). Leave these paths alone in "
+            f"this task's scope does not list {_few(others)} (it lists {', '.join(scope.paths)}). Leave these paths alone in "
             "every commit, and rebase instead of merging",
-            paths=found[:NAMED],
+            paths=others[:NAMED],
         )
 
 

@@ -2,7 +2,7 @@
 
 Only shapes that say what they are: a prefix of the issuer's, a marker of a file format. Guesses by entropy would stop
 honest work, and a rule that agents learn to go around is worth nothing. A shape that is written down as an example
-(one sign over and over, or with EXAMPLE in it) is none.
+(one sign over and over, or with EXAMPLE in it) is none. Text in UTF-16 is looked through as well.
 
 Run by path, it reads object ids from standard input, gets the objects from `git cat-file`, and prints `RULE ID` for
 each hit, never what was hit. A process of its own, so that looking through megabytes stops nobody else. Standard
@@ -14,6 +14,12 @@ import sys
 from collections.abc import Iterator
 
 _EXAMPLE = re.compile(rb"EXAMPLE|example|(.)\1{11}", re.DOTALL)
+
+_WIDE = (
+    (re.compile(rb"(?:[\t\n\r -~]\0){14,}"), 0),
+    (re.compile(rb"(?:\0[\t\n\r -~]){14,}"), 1),
+)
+"""A run of ASCII in UTF-16, little and big endian, no longer than the shortest credential; and where its letters begin."""
 
 RULES: dict[str, tuple[bytes, re.Pattern[bytes]]] = {
     name: (anchor, re.compile(pattern))
@@ -46,7 +52,17 @@ RULES: dict[str, tuple[bytes, re.Pattern[bytes]]] = {
 
 def found(data: bytes) -> list[str]:
     """The names of the rules that this content breaks."""
-    return [name for name, (anchor, shape) in RULES.items() if anchor in data and _has(shape, data)]
+    texts = [data, *(_wide_text(run, start, data) for run, start in _WIDE if b"\0" in data)]
+    return [
+        name
+        for name, (anchor, shape) in RULES.items()
+        if any(anchor in text and _has(shape, text) for text in texts)
+    ]
+
+
+def _wide_text(run: re.Pattern[bytes], start: int, data: bytes) -> bytes:
+    """What stands there in UTF-16, from any byte on, with a mark for its order or none; a zero between two places."""
+    return b"\0".join(one[0][start::2] for one in run.finditer(data))
 
 
 def _has(shape: re.Pattern[bytes], data: bytes) -> bool:

@@ -62,6 +62,11 @@ class Dialect:
             return self.NO_SUCH
         return getattr(self, name)(repository, asked, *(unquote(one) for one in parts))
 
+    def branch(self, at: Repository, asked: Asked, name: str) -> Reply:
+        """GitHub calls a commit's name `sha`, the others `id`."""
+        sha = at.find_head(name)
+        return (200, {"name": name, "commit": {"sha": sha, "id": sha}}) if sha else self.NO_SUCH
+
 
 class GitHub(Dialect):
     PREFIX = re.compile(r"/repos/([^/]+/[^/]+)(?=/)")
@@ -76,6 +81,7 @@ class GitHub(Dialect):
         ("GET", r"/issues/(\d+)/labels", "find_label", "labels"),
         ("POST", "/statuses/([0-9a-f]+)", "status", "post"),
         ("GET", "/commits/([0-9a-f]+)/statuses", "find_status", "statuses"),
+        ("GET", "/branches/(.+)", "find_branch", "branch"),
     )
     NO_SUCH: Reply = (404, shapes.problem("Not Found", 404))
 
@@ -216,6 +222,7 @@ class GitLab(Dialect):
         ("GET", r"/merge_requests/(\d+)/notes", "find_comment", "notes"),
         ("POST", "/statuses/([0-9a-f]+)", "status", "post"),
         ("GET", "/repository/commits/([0-9a-f]+)/statuses", "find_status", "statuses"),
+        ("GET", "/repository/branches/([^/]+)", "find_branch", "branch"),
     )
     NO_SUCH: Reply = (404, {"message": "404 Not Found"})
 

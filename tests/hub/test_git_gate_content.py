@@ -218,3 +218,14 @@ async def test_branch_names_that_two_readers_could_read_in_two_ways_are_refused(
             assert "ng " in said, name
         assert len(git(scene.remote, "for-each-ref").splitlines()) == 1
         assert await scene.states(agent) == []
+
+
+async def test_a_secret_in_the_name_of_a_branch_is_refused(tmp_path: Path) -> None:
+    async with push_scene(tmp_path) as scene:
+        agent = await scene.agent()
+        agent.commit()
+        secret = "gh" + "p_0123456789abcdefghijABCDEFGHIJ012345"
+        said = await agent.push(f"HEAD:refs/heads/tenure/{secret}")
+        assert not said.ok
+        assert "secret" in said.text
+        assert await scene.states(agent) == []

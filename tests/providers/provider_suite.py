@@ -383,7 +383,7 @@ class ForgeSuite(ProviderSuite):
     ) -> None:
         named = desk.pull(head_sha=desk.sha_of("beacon-count"))
         call = desk.call(named, desk.new_target(), deadline_s=deadline_s(fault))
-        forge.fault("find_branch", fault, match=call.target.split("/")[1])
+        forge.fault("branch", fault, match=call.target.split("/")[1])
         with pytest.raises(UnavailableError):
             await provider.apply(call)
         assert self.done(forge, call) == 0

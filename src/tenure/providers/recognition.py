@@ -175,9 +175,10 @@ def labels_result(params: Label) -> Result:
 def status_found(call: Call, params: Status, seen: Iterable[Posted]) -> Found:
     """The newest status of that context, if it says the same; `seen` has the newest first."""
     newest = next((one for one in seen if one.context == params.context), None)
-    if newest is None or newest.outcome != params.state or newest.identity in call.not_these:
+    if newest is None or newest.identity in call.not_these:
         return Found()
-    return Found(result=newest.result)
+    says = newest.context, newest.outcome
+    return Found(result=newest.result) if says == (params.context, params.state) else Found()
 
 
 def merge_found(params: Merge, seen: Proposal) -> Found:

@@ -250,6 +250,11 @@ def leaves(path: bytes, link: bytes) -> bool:
     return end == b".." or end.startswith(b"../") or end.split(b"/")[0].lower() == b".git"
 
 
+def shown_branch(ref: str) -> str:
+    """A branch's name as it may stand in a log."""
+    return "(a name with a secret in it)" if found(ref.encode("utf-8", "surrogatepass")) else ref[:200]
+
+
 def _no_secret_branch(ref: str) -> None:
     """A branch's name is published as well.
 

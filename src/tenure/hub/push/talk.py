@@ -30,7 +30,7 @@ from tenure.core.scope import EffectKind, Scope, may
 from tenure.core.task import Task
 from tenure.hub.effect_desk import ADVICE, EffectDesk
 from tenure.hub.effects.capability import Capability
-from tenure.hub.push.change import ChangeCheck, Place
+from tenure.hub.push.change import ChangeCheck, Place, shown_branch
 from tenure.hub.push.staging import Staging
 from tenure.hub.service import Hub
 from tenure.wire.effects import EffectBody, EffectRequest
@@ -173,7 +173,7 @@ class PushTalk:
                 f"{push.ref} is at {now[:12]}, not at {old[:12]}: somebody moved it. Fetch, rebase your new commits onto it, push again"
             )
         store = self._staging.folder(visitor.target)
-        await self._change.check(Place(store, quarantine(store, question.objects)), scope, old, new)
+        await self._change.check(Place(store, quarantine(store, question.objects)), scope, old, new, push.ref)
 
     async def _is_stale(self) -> bool:
         who = self._visitor.who
@@ -270,7 +270,7 @@ class PushTalk:
             "a push was refused",
             code=code,
             target=visitor.target,
-            ref=name[:200],
+            ref=shown_branch(name),
             task=visitor.attempt.task_id,
         )
         advice = MORE_ADVICE.get(code) or ADVICE.get(code)

@@ -81,7 +81,7 @@ class GitHub(Dialect):
         ("GET", r"/issues/(\d+)/labels", "find_label", "labels"),
         ("POST", "/statuses/([0-9a-f]+)", "status", "post"),
         ("GET", "/commits/([0-9a-f]+)/statuses", "find_status", "statuses"),
-        ("GET", "/branches/(.+)", "find_branch", "branch"),
+        ("GET", "/branches/(.+)", "branch", "branch"),
     )
     NO_SUCH: Reply = (404, shapes.problem("Not Found", 404))
 
@@ -222,7 +222,7 @@ class GitLab(Dialect):
         ("GET", r"/merge_requests/(\d+)/notes", "find_comment", "notes"),
         ("POST", "/statuses/([0-9a-f]+)", "status", "post"),
         ("GET", "/repository/commits/([0-9a-f]+)/statuses", "find_status", "statuses"),
-        ("GET", "/repository/branches/([^/]+)", "find_branch", "branch"),
+        ("GET", "/repository/branches/([^/]+)", "branch", "branch"),
     )
     NO_SUCH: Reply = (404, {"message": "404 Not Found"})
 

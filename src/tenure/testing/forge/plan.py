@@ -51,7 +51,10 @@ LOSING = (
 
 
 class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """`operation`: `pull_request`, `comment`, `label`, `status`, `merge`, `http`, the same behind `find_`, or `*`."""
+    """`operation`: `pull_request`, `comment`, `label`, `status`, `merge`, `http`, the same behind `find_`, or `*`.
+
+    `branch`, where a branch is, must be named: it is asked before some calls only, so that a plan for all calls would
+    mean another one depending on that."""
 
     operation: str
     fault: str
@@ -62,8 +65,10 @@ class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     status: int = 500
 
     def fits(self, operation: str, text: str) -> bool:
-        of_it = self.operation in {operation, "*"} or (
-            self.operation == "find_*" and operation.startswith("find_")
+        of_it = (
+            self.operation == operation
+            or (self.operation == "*" and operation != "branch")
+            or (self.operation == "find_*" and operation.startswith("find_"))
         )
         return of_it and self.match in text
 

@@ -215,14 +215,14 @@ def _same_meaning(draft: Draft, command: BeginEffect, task: Task) -> Effect | No
 
 def _later_rival(draft: Draft, command: BeginEffect, task: Task, effect: Effect) -> Effect | None:
     """What this Task has set in its place since: then it is no longer so, and nobody is told that it is."""
-    found = [
-        one
-        for subject in command.params.rivals
-        for one in draft.world.effects_of(task.task_id, command.params.kind, subject)
-        if one.target == effect.target and _stands(one) and one.intended_at_ms >= effect.intended_at_ms
-    ]
     return next(
-        (one for one in found if one.effect_id != effect.effect_id and not _before(one, effect)), None
+        (
+            one
+            for subject in command.params.rivals
+            for one in draft.world.effects_of(task.task_id, command.params.kind, subject)
+            if one.target == effect.target and _stands(one) and _before(effect, one)
+        ),
+        None,
     )
 
 

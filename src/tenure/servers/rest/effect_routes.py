@@ -17,8 +17,6 @@ from tenure.servers.rest.gate import Connection, HubRequest, hub_of, needs, refu
 from tenure.servers.rest.json_body import JsonBody
 from tenure.wire import effects as wire
 
-CAPABILITY = "tenure_capability"
-
 Decision = Annotated[wire.DecisionRequest, Body(examples=[example.DECISION])]
 
 

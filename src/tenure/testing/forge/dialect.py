@@ -16,7 +16,6 @@ Route = tuple[str, Work]
 
 MISSING_NUMBER = 9000
 """From here on no issue is there."""
-SEEN = {"pull_request": "pulls", "comment": "comments"}
 
 
 class Asked:

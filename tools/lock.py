@@ -18,9 +18,11 @@ SOURCES = {
     "base": ("pyproject.toml",),
     "forges": ("pyproject.toml", "--extra", "forges", "--constraints", "requirements/base.txt"),
     "mcp": ("pyproject.toml", "--extra", "mcp", "--constraints", "requirements/forges.txt"),
+    "notifications": ("pyproject.toml", "--extra", "notifications", "--constraints", "requirements/mcp.txt"),
     "dev": (
-        *("pyproject.toml", "--extra", "forges", "--extra", "mcp", "--group", "pyproject.toml:dev"),
-        *("--constraints", "requirements/forges.txt", "--constraints", "requirements/mcp.txt"),
+        *("pyproject.toml", "--extra", "forges", "--extra", "mcp", "--extra", "notifications"),
+        *("--group", "pyproject.toml:dev", "--constraints", "requirements/forges.txt"),
+        *("--constraints", "requirements/mcp.txt", "--constraints", "requirements/notifications.txt"),
     ),
 }
 

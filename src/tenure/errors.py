@@ -182,6 +182,12 @@ class NotOfferedError(ConflictError):
     code = "not_offered"
 
 
+class SameSpecError(NotOfferedError):
+    """The same spec after the same failure would fail the same way. Change something, or say why it should not."""
+
+    code = "same_spec"
+
+
 class TerminalError(ConflictError):
     """The Task has ended; nothing reopens it."""
 

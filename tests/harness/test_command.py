@@ -262,3 +262,71 @@ def test_a_real_script_is_launched_and_its_own_words_are_judged(tmp_path: Path) 
     assert (judged.usage.input_tokens, judged.usage.cost_usd_micros, judged.session_id) == (1200, 5400, "s-1")
     assert judged.evidence.artifacts[0].path == "result.txt"
     assert (worktree / "result.txt").read_text() == "done\n"
+
+
+# -- what an Attempt is told of the one before it
+
+
+def prompt(launched: Launch) -> str:
+    (file,) = launched.files
+    return file.content.decode()
+
+
+def test_what_the_checks_said_follows_the_objective_and_precedes_the_context() -> None:
+    request = replace(
+        with_spec(objective="Fix it.\n\n", feedback="\nThe check `tests` did not pass.\nE  1 != 2\n"),
+        inputs=(Input(uri="file:/a", path="/in/a"),),
+    )
+    launched = launch(request, argv=("agent", "{prompt}"))
+    assert prompt(launched) == (
+        "Fix it.\n\nThe check `tests` did not pass.\nE  1 != 2\n\nContext, each as a file:\n- file:/a: /in/a\n"
+    )
+    assert launched.argv[1] == prompt(launched)
+
+
+def test_without_anything_to_say_the_prompt_is_the_objective() -> None:
+    assert prompt(launch(with_spec(feedback=None), argv=("a",))) == OBJECTIVE + "\n"
+
+
+RESUME = ("agent", "--resume", "{session_id}", "-p", "{prompt}")
+
+
+def test_a_session_is_resumed_by_the_recipients_own_command_for_it() -> None:
+    launched = launch(with_spec(session_id="s-1", objective="go on"), argv=("agent",), resume=RESUME)
+    assert launched.argv == ("agent", "--resume", "s-1", "-p", "go on\n")
+    assert (launched.env["TENURE_SESSION_ID"], launched.env["TENURE_RESUME"]) == ("s-1", "1")
+
+
+def test_a_program_that_resumes_by_itself_is_told_the_session_in_its_environment() -> None:
+    launched = launch(with_spec(session_id="s-1"), script="agent", resumes=True)
+    assert launched.argv[:3] == ("/bin/sh", "-c", "agent")
+    assert (launched.env["TENURE_SESSION_ID"], launched.env["TENURE_RESUME"]) == ("s-1", "1")
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings"),
+    [({}, {"resume": RESUME}), ({"session_id": "s-1"}, {}), ({}, {"resumes": True})],
+)
+def test_without_a_session_or_a_way_to_resume_it_the_start_is_an_ordinary_one(
+    spec: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    launched = launch(with_spec(**spec), argv=("agent", "[{session_id}]"), **settings)
+    assert launched.argv == ("agent", "[]")
+    assert not {"TENURE_SESSION_ID", "TENURE_RESUME"} & launched.env.keys()
+
+
+def test_a_session_that_would_be_an_option_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="would be an option"):
+        launch(with_spec(session_id="--yolo"), argv=("agent",), resume=RESUME)
+
+
+def test_a_recipient_declares_that_it_resumes_and_whose_quota_it_draws_on() -> None:
+    for settings, resumes in (({}, False), ({"resume": RESUME}, True), ({"resumes": True}, True)):
+        assert recipient_spec(recipient(argv=("a",), **settings)).resumes is resumes
+    assert recipient_spec(recipient(argv=("a",), provider="anthropic")).provider == "anthropic"
+    assert recipient_spec(recipient(argv=("a",))).provider is None
+
+
+def test_only_a_recipient_that_listens_is_told_of_a_cancel_by_a_message() -> None:
+    assert launch(argv=("a",)).cancel_line is None
+    assert launch(argv=("a",), cancel="message").cancel_line == '{"type": "cancel"}'

@@ -38,7 +38,7 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 )
 keys = st.sampled_from(
     ["type", "message", "fraction", "tool", "input_tokens", "output_tokens", "cost_usd_micros", "tool_calls",
-     "session_id", "question", "options", "verdict", "summary", "class", "evidence", "artifacts", "http_status"]
+     "session_id", "question", "options", "verdict", "summary", "class", "evidence", "artifacts", "http_status", "retry_after_s", "reset_at", "score"]
 )  # fmt: skip
 kinds = st.sampled_from(["progress", "usage", "session", "ask", "result", "future"])
 messages = st.builds(
@@ -146,6 +146,7 @@ def test_a_result_is_read_with_class_evidence_and_artifacts() -> None:
         summary="no quota",
         failure_class=FailureClass.CAPACITY,
         http_status=429,
+        retry_after_s=60.0,
         details='{"http_status": 429, "retry_after_s": 60}',
         artifacts=(
             Artifact(name="log", path="out/log.txt"),

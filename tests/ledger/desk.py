@@ -21,6 +21,8 @@ from tenure.core.effect_commands import CallEnd
 from tenure.core.effect_kind import Comment, Merge, Params, PullRequest, Push
 from tenure.core.ids import Address, ClaimId, DeliveryId, EffectId, IncarnationId, NodeId, TaskId, attempt_id
 from tenure.core.recipient import RecipientSpec
+from tenure.core.schedule import Missed, Overlap, ScheduleSpec
+from tenure.core.schedule_commands import AddSchedule, FireSchedule, PauseSchedule, RemoveSchedule
 from tenure.core.scope import EffectKind, Scope
 from tenure.core.task import TaskSpec
 from tenure.core.webhook import ReceiveWebhook
@@ -291,7 +293,22 @@ async def lived(desk: Desk) -> None:
     """A record with rows in every table, and a value in nearly every column."""
     await lived_before_effects(desk)
     await acted(desk)
+    await scheduled(desk)
     await desk.run(cm.NoteClockStep(90_000))
+
+
+async def scheduled(desk: Desk) -> None:
+    """Schedules in every state; one has fired, has passed over some occurrences, and has found the Task before running."""
+    task = TaskSpec(objective="tidy", route="nobody")
+    spec = ScheduleSpec(cron="* * * * *", zone="UTC", task=task, overlap=Overlap.SKIP, missed=Missed.ALL)
+    due = desk.clock.wall_ms()
+    for name in ("often", "holiday", "gone"):
+        await desk.run(AddSchedule(name, spec, due, "ann", may_all=False))
+    desk.clock.pass_s(3_600)
+    await desk.run(FireSchedule("s_often", 1, due, due, due + 60_000, TaskId("t_s1")))
+    await desk.run(FireSchedule("s_often", 1, due + 60_000, due + 180_000, due + 240_000, TaskId("t_s2"), 2))
+    await desk.run(PauseSchedule("s_holiday", "ann", "until Monday", may_all=False, broken=True))
+    await desk.run(RemoveSchedule("s_gone", "ann", "no longer needed", may_all=False))
 
 
 async def lived_before_effects(desk: Desk) -> None:

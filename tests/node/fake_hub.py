@@ -5,6 +5,7 @@ It can be away, lose its replies, and be slow, each for one leg.
 
 import asyncio
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -48,6 +49,7 @@ class FakeHub:
         self.delays: defaultdict[str, float] = defaultdict(float)
         self.heard: list[tuple[str, Any]] = []
         self.changed = Signal()
+        self.granted: Callable[[ws.Grant], ws.Grant] = lambda grant: grant
 
     def run(self, command: cm.Command) -> Any:
         self.look_at_clock()
@@ -187,7 +189,7 @@ class FakeLegs:
     def _grant(self, delivery_id: DeliveryId) -> ws.Grant:
         delivery = self.hub.lab.get(Delivery, delivery_id)
         attempt = self.hub.lab.get(Attempt, delivery.attempt_id)
-        return ws.Grant(
+        grant = ws.Grant(
             delivery_id=delivery_id,
             task_id=delivery.task_id,
             number=delivery.number,
@@ -198,6 +200,7 @@ class FakeLegs:
             token="token " + delivery_id,
             offer_ttl_s=self.hub.lab.terms.offer_ttl_ms / 1000,
         )
+        return self.hub.granted(grant)
 
     def _acknowledge(self, item: Any, proof: cm.Proof) -> cm.Command:
         return cm.Acknowledge(proof, item.receipt_digest, item.refused)

@@ -60,6 +60,7 @@ class FakeWorkspace:
 
     def __init__(self) -> None:
         self.made: dict[str, Worktree] = {}
+        self.earlier: list[Any] = []
         self.delay_s = 0.0
         self.error: Exception | None = None
         self.git = SimpleNamespace(ask=self._ask)
@@ -67,9 +68,10 @@ class FakeWorkspace:
         self.evidence_taker = None
 
     async def _ask(self, *_: Any, **__: Any) -> Any:
-        return SimpleNamespace(ok=True, output=b" M a\0 M b\0")
+        return SimpleNamespace(ok=True, output=b"# branch.oid aa\0? a\0? b\0")
 
-    async def prepare(self, repository: str, base_sha: str, attempt_id: Any) -> Worktree:
+    async def prepare(self, repository: str, base_sha: str, attempt_id: Any, earlier: Any = None) -> Worktree:
+        self.earlier.append(earlier)
         if self.delay_s:
             await pause(self.delay_s)
         if self.error is not None:

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tenure.core.attempt import Outcome, Verdict
-from tenure.core.failure import CheckEnded, Evidence, StepEnded
+from tenure.core.failure import Artifact, CheckEnded, Evidence, FailureClass, StepEnded, classify
 from tenure.core.judgement import Judgement
 from tenure.core.limits import EVIDENCE_BYTES
 from tenure.harness.command import CommandHarness
@@ -22,7 +22,7 @@ from tenure.node.delivery.report import (
 from tenure.node.delivery.start_failure import failure_of_error
 from tenure.node.execution.judging import Ended, judge_run, judge_unseen, start_error_text, tail_text
 from tenure.node.run.folder import unreached
-from tenure.node.run.messages import Launch, LaunchStep, StepOutcome
+from tenure.node.run.messages import Launch, LaunchStep, StepOutcome, StopStep
 from tenure.node.run.messages import Outcome as RunnerOutcome
 from tenure.node.worktree.evidence import Changes, Commits, FileChange, Patch
 from tenure.node.worktree.evidence import Evidence as WorktreeEvidence
@@ -293,3 +293,78 @@ def test_a_program_that_could_not_be_executed_is_named(
     launch = LaunchStep(name="turn", kind="harness", argv=argv, env={"PATH": "/a:/b"}, cwd=cwd)
     assert expected in start_error_text(failed, launch)
     assert error in start_error_text(failed, None)
+
+
+def test_every_step_of_a_stop_is_in_the_report_with_its_time() -> None:
+    stops = (StopStep(step="SIGINT", at_ms=1, processes=3), StopStep(step="SIGKILL", at_ms=2, processes=1))
+    judgement = Judgement(verdict=Verdict.CANCELED, evidence=Evidence())
+    found = outcome_of_run(judgement, outcome(step(), ended_by="SIGINT", stops=stops), None, tree_gone=True)
+    run = msgspec.json.decode(found.evidence)["run"]
+    assert run["ended_by"] == "SIGINT"
+    assert run["stops"] == [
+        {"step": "SIGINT", "at_ms": 1, "processes": 3},
+        {"step": "SIGKILL", "at_ms": 2, "processes": 1},
+    ]
+
+
+@pytest.mark.parametrize(("ahead_s", "kept_s"), [(60, 60), (8 * 86_400, 8 * 86_400), (10**9, 8 * 86_400)])
+def test_a_reset_time_is_believed_up_to_eight_days_after_the_end(
+    tmp_path: Path, ahead_s: int, kept_s: int
+) -> None:
+    found = outcome(step(exit_code=75), ended_at_ms=1_769_846_400_000)
+    said = {"type": "result", "verdict": "failed", "reset_at": 1_769_846_400 + ahead_s}
+    (tmp_path / "protocol.jsonl").write_bytes(msgspec.json.encode(said) + b"\n")
+    evidence = judged(tmp_path, found).evidence
+    assert evidence.reset_at_ms == 1_769_846_400_000 + kept_s * 1000
+    assert ("reset_at" in " ".join(evidence.notes)) == (kept_s != ahead_s)
+
+
+FACTS = Evidence(
+    exit_code=75,
+    http_status=429,
+    claimed_class=FailureClass.CAPACITY,
+    retry_after_s=30.0,
+    reset_at_ms=1_769_846_400_000,
+    score=0.5,
+    session_id="s",
+    details='{"base_sha": "' + "c" * 40 + '"}',
+)
+
+
+def test_however_much_is_cut_the_facts_of_the_end_and_the_failing_checks_output_stay() -> None:
+    checks = tuple(
+        CheckEnded(name=f"check-{number}", ended=StepEnded(exit_code=int(number > 2), output_tail=tail))
+        for number in range(20)
+        if (tail := f"begin{number}" + '"' * 90_000 + "E" * 5_000)
+    )
+    artifacts = tuple(Artifact(name="n" * 200, path="\u2028" * 4_000) for _ in range(100))
+    full = replace(FACTS, checks=checks, artifacts=artifacts, output_tail="x" * 90_000, text="\u2028" * 4_000)
+    patch = Patch(text="p" * 500_000, size_bytes=500_000)
+    for limit in (EVIDENCE_BYTES, 200_000, 40_000, 14_000):
+        text = evidence_text(ReportEvidence(harness=full, worktree=worktree(patch=patch)), limit)
+        assert len(text.encode()) <= limit
+        found = msgspec.json.decode(text, type=ReportEvidence).harness
+        assert found is not None
+        for name in (
+            "exit_code",
+            "http_status",
+            "claimed_class",
+            "retry_after_s",
+            "reset_at_ms",
+            "score",
+            "session_id",
+        ):
+            assert getattr(found, name) == getattr(FACTS, name)
+        assert [(one.name, one.ended.exit_code) for one in found.checks] == [
+            (one.name, one.ended.exit_code) for one in checks
+        ]
+        assert found.checks[3].ended.output_tail[-4_096:] == "E" * 4_096
+        assert classify(found) == classify(full)
+
+
+def test_what_the_harness_sent_along_outlives_its_artifacts() -> None:
+    artifacts = tuple(Artifact(name="a", path="x" * 4_000, uri="y" * 4_000) for _ in range(100))
+    text = evidence_text(ReportEvidence(harness=replace(FACTS, artifacts=artifacts)), 10_000)
+    found = msgspec.json.decode(text, type=ReportEvidence).harness
+    assert found is not None
+    assert (found.details, found.artifacts) == (FACTS.details, ())

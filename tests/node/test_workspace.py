@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tenure.core.ids import AttemptId
 from tenure.errors import (
@@ -19,6 +20,7 @@ from tenure.errors import (
 )
 from tenure.node.worktree.repository_cache import repository_source
 from tenure.node.worktree.workspace import WorkspaceLimits
+from tenure.node.worktree.worktree import Phase
 from tests.node.workspace_lab import (
     FIRST,
     SECOND,
@@ -429,3 +431,62 @@ async def test_submodules_are_left_alone(lab: Lab) -> None:
     assert list((worktree.path / "sub").iterdir()) == []
     evidence = await lab.evidence(worktree)
     assert (evidence.dirty, evidence.nested, evidence.stored) == (False, (), True)
+
+
+async def test_a_worktree_can_begin_with_what_an_earlier_attempt_left(lab: Lab) -> None:
+    first = await lab.prepare(FIRST)
+    (first.path / "a.txt").write_text("committed\n")
+    head = commit_all(first.path, "work")
+    (first.path / "a.txt").write_text("not yet committed\n")
+    (first.path / "new.txt").write_text("new\n")
+    (first.path / "folder" / "b.txt").unlink()
+    await lab.evidence(first)
+    await lab.workspace.delete(first)  # as a clean-up does: the pins stay
+    second = await lab.workspace.prepare(str(lab.source), lab.base, SECOND, FIRST)
+    assert git(second.path, "rev-parse", "HEAD") == head
+    assert git(second.path, "symbolic-ref", "HEAD") == f"refs/heads/{second.branch}"
+    assert (second.path / "a.txt").read_text() == "not yet committed\n"
+    assert git(second.path, "status", "--porcelain").split("\n") == [
+        "M a.txt",
+        " D folder/b.txt",
+        "?? new.txt",
+    ]
+    # What it is told to have done still counts from the base.
+    evidence = await lab.evidence(second)
+    assert (evidence.base_sha, evidence.head_sha, evidence.commits.count) == (lab.base, head, 1)
+
+
+async def test_uncommitted_work_that_was_committed_since_is_not_put_back(lab: Lab) -> None:
+    first = await lab.prepare(FIRST)
+    (first.path / "a.txt").write_text("half\n")
+    await lab.evidence(first)
+    (first.path / "a.txt").write_text("whole\n")
+    head = commit_all(first.path, "work")
+    await lab.evidence(first)
+    second = await lab.workspace.prepare(str(lab.source), lab.base, SECOND, FIRST)
+    assert (git(second.path, "rev-parse", "HEAD"), git(second.path, "status", "--porcelain")) == (head, "")
+
+
+async def test_an_attempt_of_which_nothing_was_pinned_here_leaves_the_base(lab: Lab) -> None:
+    assert is_as_made(await lab.workspace.prepare(str(lab.source), lab.base, SECOND, FIRST))
+
+
+async def test_work_that_deleted_every_file_can_be_put_back(lab: Lab) -> None:
+    first = await lab.prepare(FIRST)
+    for path in (first.path / "a.txt", first.path / "folder" / "b.txt"):
+        path.unlink()
+    await lab.evidence(first)
+    second = await lab.workspace.prepare(str(lab.source), lab.base, SECOND, FIRST)
+    assert [path.name for path in second.path.iterdir()] == [".git"]
+
+
+async def test_a_crash_while_earlier_work_is_put_back_is_made_good_by_the_next_call(lab: Lab) -> None:
+    first = await lab.prepare(FIRST)
+    (first.path / "a.txt").write_text("half\n")
+    await lab.evidence(first)
+    await lab.workspace.prepare(str(lab.source), lab.base, SECOND, FIRST)
+    record = lab.workspace.store.read(SECOND)
+    assert record is not None
+    lab.workspace.store.write(replace(record, phase=Phase.MAKING))
+    again = await lab.workspace.prepare(str(lab.source), lab.base, SECOND, FIRST)
+    assert (again.path / "a.txt").read_text() == "half\n"

@@ -231,7 +231,7 @@ def test_the_runner_imports_the_standard_library_and_its_own_parts_only(run: Run
     assert "tenure.node.runner.loop" in ours
     assert ours <= {"tenure", "tenure.node", "tenure.node.runner"} | {
         f"tenure.node.runner.{name}"
-        for name in ("process_tree", "child", "control", "loop", "record", "spool")
+        for name in ("process_tree", "child", "control", "ladder", "loop", "record", "request", "spool")
     }
     dear = {
         "json",

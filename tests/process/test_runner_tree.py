@@ -200,10 +200,12 @@ async def test_after_a_cancel_no_further_step_starts(run: Run) -> None:
 
 
 def test_the_attempts_time_limit_ends_the_tree(held_run: Run) -> None:
-    held_run.start(held_run.shell(LEAVE + "exec sleep 60"), timeout_s=0.8, cancel_grace_s=20)
+    held_run.start(held_run.shell(LEAVE + "exec sleep 60"), timeout_s=0.8, cancel_grace_s=1)
     outcome = held_run.outcome()
     assert (outcome.timed_out, outcome.canceled, outcome.steps[0].timed_out) == (True, False, True)
     assert (outcome.ended_by, outcome.steps[0].signal) == ("SIGINT", signal.SIGINT)
+    # One of those that it left behind ignores all but the last.
+    assert [one.step for one in outcome.stops] == ["SIGINT", "SIGTERM", "SIGKILL"]
     assert gone(*left_behind(held_run))
 
 

@@ -21,6 +21,7 @@ from tenure.core.scope import EffectKind, Scope
 from tenure.hub.effects.registry import Registry
 from tenure.wire import api
 from tenure.wire.effects import DecisionRequest, EffectRequest, ResolveRequest
+from tenure.wire.schedules import ScheduleRequest
 from tests.eventually import eventually_so
 from tests.hub.fake_provider import FakeProvider
 from tests.servers.face import Face, client_in, face
@@ -49,11 +50,27 @@ async def test_every_method_speaks_to_the_application_as_it_is() -> None:
         assert "/v1/tasks" in (await client.openapi())["paths"]
         await as_operator(one, client)
         await about_effects(one, client)
+        await about_schedules(client)
         head = await client.audit_head()
         lines = b"".join([piece async for piece in client.audit_export()]).splitlines()
         assert len(lines) == head["seq"]
     public = {name for name, _ in inspect.getmembers(HubClient, callable) if not name.startswith("_")}
     assert public - used == {"close", "follow"}, "follow is tried in test_serving, on a real socket"
+
+
+async def about_schedules(client: HubClient) -> None:
+    asked = ScheduleRequest(name="daily", cron="0 9 * * *", zone="Europe/Berlin", task=TASK)
+    added = await client.add_schedule(asked)
+    assert (added.replayed, len(added.occurrences)) == (False, 5)
+    assert (await client.add_schedule(asked)).replayed
+    assert [one.name for one in await client.schedules()] == ["daily"]
+    assert len((await client.schedule("daily", 2)).occurrences) == 2
+    assert (await client.occurrences(1))[0].schedule == "daily"
+    assert (await client.pause_schedule("daily", "holidays")).state == "paused"
+    assert (await client.resume_schedule("daily")).state == "active"
+    assert (await client.remove_schedule("daily", "done")).state == "removed"
+    assert await client.schedules() == ()
+    assert len(await client.schedules(removed=True)) == 1
 
 
 async def as_operator(one: Face, client: HubClient) -> None:

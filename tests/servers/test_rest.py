@@ -163,6 +163,13 @@ ROLE_OF = {
     ("POST", "/v1/approvals/t_x/approve"): Role.OPERATOR,
     ("POST", "/v1/approvals/t_x/reject"): Role.OPERATOR,
     ("POST", "/v1/effects/t_x/resolve"): Role.OPERATOR,
+    ("POST", "/v1/schedules"): Role.SUBMITTER,
+    ("GET", "/v1/schedules"): Role.VIEWER,
+    ("GET", "/v1/schedules/t_x"): Role.VIEWER,
+    ("GET", "/v1/occurrences"): Role.VIEWER,
+    ("POST", "/v1/schedules/t_x/pause"): Role.SUBMITTER,
+    ("POST", "/v1/schedules/t_x/resume"): Role.SUBMITTER,
+    ("POST", "/v1/schedules/t_x/remove"): Role.SUBMITTER,
 }
 BELOW = {
     Role.VIEWER: [Role.JOIN],

@@ -50,8 +50,10 @@ CATALOG: dict[str, tuple[Row, ...]] = {
     "Operate": (
         ("nodes", "fleet", "List nodes, release one from quarantine, or forget one."),
         ("recipients", "fleet", "List recipients: what may be given work, and whether it can take it now."),
+        ("schedule", "schedules", "Submit a task again and again, at times of a time zone."),
         ("token", "tokens", "Issue, list and revoke tokens."),
         ("provider", "providers", "Configure where effects land, and the credentials for it."),
+        ("notify", "notifications", "Say where people are told that something needs them."),
         ("audit", "audit", "Prove that the record is what it was."),
         ("doctor", "doctor", "Check this machine and say what to do."),
         ("settings", "settings", "Show the settings that hold, and where each comes from."),

@@ -22,6 +22,7 @@ from tenure.core.limits import BATCH
 from tenure.wire import api
 from tenure.wire.codec import decode
 from tenure.wire.effects import DecisionRequest, EffectBody, ResolveRequest
+from tenure.wire.schedules import OccurrenceBody, ScheduleBody, ScheduleRequest
 
 PAGE = 500
 SILENCE_S = 60.0
@@ -212,6 +213,39 @@ class HubClient:
     async def resolve(self, effect_id: str, word: ResolveRequest) -> Done:
         """Say what became of an Effect in doubt or in quarantine. The same word is recorded once."""
         return await self._write(Done, f"/v1/effects/{_part(effect_id)}/resolve", word, Effect.SAME)
+
+    # -- schedules
+
+    async def add_schedule(self, schedule: ScheduleRequest) -> ScheduleBody:
+        """Add a schedule, or give one other content. The same content again changes nothing."""
+        return await self._write(ScheduleBody, "/v1/schedules", schedule, Effect.SAME)
+
+    async def schedules(self, *, removed: bool = False) -> tuple[ScheduleBody, ...]:
+        """All schedules, by name."""
+        kind = tuple[ScheduleBody, ...]
+        return await self._read(kind, "/v1/schedules", removed=str(removed).lower())
+
+    async def schedule(self, name: str, occurrences: int = 5) -> ScheduleBody:
+        """One schedule with its next occurrences."""
+        return await self._read(ScheduleBody, f"/v1/schedules/{_part(name)}", occurrences=occurrences)
+
+    async def occurrences(self, limit: int = 10) -> tuple[OccurrenceBody, ...]:
+        """What fires next, of all schedules."""
+        return await self._read(tuple[OccurrenceBody, ...], "/v1/occurrences", limit=limit)
+
+    async def pause_schedule(self, name: str, because: str) -> ScheduleBody:
+        """Fire no occurrence until it is resumed. Paused twice it is paused once."""
+        body = api.ReasonRequest(because=because)
+        return await self._write(ScheduleBody, f"/v1/schedules/{_part(name)}/pause", body, Effect.SAME)
+
+    async def resume_schedule(self, name: str) -> ScheduleBody:
+        """Go on with the first occurrence after now."""
+        return await self._write(ScheduleBody, f"/v1/schedules/{_part(name)}/resume", None, Effect.SAME)
+
+    async def remove_schedule(self, name: str, because: str) -> ScheduleBody:
+        """Fire no occurrence any more. Removed twice it is removed once."""
+        body = api.ReasonRequest(because=because)
+        return await self._write(ScheduleBody, f"/v1/schedules/{_part(name)}/remove", body, Effect.SAME)
 
     # -- tokens
 

@@ -6,21 +6,25 @@ from typing import Any
 
 from tenure.core import events as ev
 from tenure.core.access import HUB_ID
-from tenure.core.attention import Attention, AttentionKind, item_id
+from tenure.core.account import PROJECT_PREFIX
+from tenure.core.attention import Attention, AttentionKind, Severity, item_id, severity_of
 from tenure.core.canonical import canonical
 from tenure.core.commands import Refusal
 from tenure.core.draft import Draft
-from tenure.core.ids import NodeId, TaskId
+from tenure.core.ids import NodeId, TaskId, attempt_id
 from tenure.core.limits import REASON_LENGTH
+from tenure.core.task import Task
 
 
 def ask(draft: Draft, kind: AttentionKind, subject: str, summary: str, facts: dict[str, Any]) -> None:
-    """Open the question, or raise its version if its facts have changed. The same facts again do nothing."""
+    """Open the question, or raise its version if its facts have changed. The same facts again do nothing, also if a person
+    has closed it; if it closed by itself, they are news."""
     text = canonical(facts).decode()
     before = draft.find(Attention, item_id(kind, subject))
-    if before is not None and before.open and before.facts == text and before.summary == summary:
+    is_told = before is not None and (before.open or before.closed_by is not None)
+    if before is not None and is_told and before.facts == text and before.summary == summary:
         return
-    if subject == HUB_ID:
+    if _is_of_hub(subject):
         draft.emit(ev.HubAttentionOpened(kind=kind, subject=subject, summary=summary, facts=text))
     elif subject.startswith("n_"):
         node_id = NodeId(subject.partition(":")[0])
@@ -30,23 +34,70 @@ def ask(draft: Draft, kind: AttentionKind, subject: str, summary: str, facts: di
     else:
         task_id = TaskId(subject.partition("/")[0])
         draft.emit(
-            ev.TaskAttentionOpened(task_id=task_id, kind=kind, subject=subject, summary=summary, facts=text)
+            ev.TaskAttentionOpened(
+                task_id=task_id,
+                kind=kind,
+                subject=subject,
+                summary=summary,
+                facts=text,
+                counted=severity_of(kind) is not Severity.INFO,
+            )
         )
 
 
-def settle(draft: Draft, kind: AttentionKind, subject: str, because: str) -> None:
-    """Close the question if it is open."""
+def settle(draft: Draft, kind: AttentionKind, subject: str, because: str, *, by: str | None = None) -> None:
+    """Close the question if it is open. `by`: the person who did; None: it closes by itself."""
     before = draft.find(Attention, item_id(kind, subject))
     if before is None or not before.open:
         return
-    if subject == HUB_ID:
-        draft.emit(ev.HubAttentionClosed(kind=kind, subject=subject, because=because))
+    if _is_of_hub(subject):
+        draft.emit(ev.HubAttentionClosed(kind=kind, subject=subject, because=because, by=by))
     elif subject.startswith("n_"):
         node_id = NodeId(subject.partition(":")[0])
-        draft.emit(ev.NodeAttentionClosed(node_id=node_id, kind=kind, subject=subject, because=because))
+        draft.emit(
+            ev.NodeAttentionClosed(node_id=node_id, kind=kind, subject=subject, because=because, by=by)
+        )
     else:
         task_id = TaskId(subject.partition("/")[0])
-        draft.emit(ev.TaskAttentionClosed(task_id=task_id, kind=kind, subject=subject, because=because))
+        draft.emit(
+            ev.TaskAttentionClosed(task_id=task_id, kind=kind, subject=subject, because=because, by=by)
+        )
+
+
+def _is_of_hub(subject: str) -> bool:
+    """Questions about schedules and accounts stand in the stream of the hub, beside its own."""
+    return subject == HUB_ID or subject.startswith(("s_", PROJECT_PREFIX))
+
+
+ABOUT_ATTEMPT = (
+    AttentionKind.APPROVAL,
+    AttentionKind.ASKED,
+    AttentionKind.AUTHORIZATION,
+    AttentionKind.CONFIGURATION,
+    AttentionKind.CONTRADICTION,
+    AttentionKind.FAILED,
+    AttentionKind.STOPPED,
+)
+"""Questions about a Task's newest Attempt that are answered by what comes next."""
+ABOUT_TASK = (AttentionKind.EXHAUSTED, AttentionKind.OFFERS_VOIDED, AttentionKind.DEPENDENCY_FAILED)
+
+
+def settle_all(draft: Draft, task: Task, because: str) -> None:
+    """Close every question that asked how this Task shall go on: it goes on, or it has ended."""
+    name = attempt_id(task.task_id, task.attempts)
+    for kind in ABOUT_ATTEMPT:
+        settle(draft, kind, name, because)
+    for kind in ABOUT_TASK:
+        settle(draft, kind, task.task_id, because)
+
+
+def closed_refusal(item: Attention) -> Refusal:
+    """Nobody is asked any more."""
+    return Refusal(
+        "not_offered",
+        f"nobody is asked about {item.subject} any more: {item.closed_because}",
+        {"item_id": item.item_id, "closed_because": item.closed_because},
+    )
 
 
 def unread_refusal(item: Attention, version: int, because: str) -> Refusal | None:

@@ -14,10 +14,12 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from tenure.core.budget import Share
 from tenure.core.failure import FailureClass
-from tenure.core.ids import AttemptId, DeliveryId, TaskId
+from tenure.core.ids import Address, AttemptId, DeliveryId, TaskId
 from tenure.core.scope import Scope
 from tenure.core.task import Check, Reference
+from tenure.core.usage import Usage
 
 
 class AttemptState(StrEnum):
@@ -76,18 +78,49 @@ class Relation(StrEnum):
     TAKEOVER = "takeover"
 
 
-class Hypothesis(Struct, frozen=True, forbid_unknown_fields=True):
-    """What this Attempt changes and why that should help: a person's reason, and the spec digests before and
-    after."""
+class ChangeKind(StrEnum):
+    """What an Attempt can change against the one it follows."""
+
+    INPUT = "input"
+    ENVIRONMENT = "environment"
+    PLAN = "plan"
+    IMPLEMENTATION = "implementation"
+    CONFIGURATION = "configuration"
+    AUTHORITY = "authority"
+    BASE = "base"
+
+
+class Change(Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing that changes, with the digests of it before and after (of a base: the commits themselves)."""
+
+    what: ChangeKind
+    before: str
+    after: str
+
+
+class Hypothesis(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What this Attempt changes and why that should help: the reason, who gave it (a person, or `policy:NAME/VERSION`),
+    and the spec digests before and after.
+
+    `transient`: the cause passes by itself, so the same spec is tried again. `override`: a person wants the same spec
+    tried again after the same failure, on their word."""
 
     because: str
     by: str
     before_digest: str
     after_digest: str
+    changes: tuple[Change, ...] = ()
+    transient: bool = False
+    override: bool = False
 
 
 class AttemptSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The frozen spec of one Attempt. `spec_digest` is the SHA-256 of its canonical JSON."""
+    """The frozen spec of one Attempt. `spec_digest` is the SHA-256 of its canonical JSON.
+
+    `policy` is the key (`default/2`) of the failure policy that its end is judged by. `route` stands where it differs
+    from the Task's; `avoid` are recipients that it must not go to. `feedback` is what the harness is told after the
+    objective: the output of the checks that the Attempt before did not pass. `session_id`: the harness's session to be
+    resumed. `share`: what it may use."""
 
     objective: str
     policy: str
@@ -105,17 +138,11 @@ class AttemptSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     failure_class: FailureClass | None = None
     hypothesis: Hypothesis | None = None
     scope: Scope | None = None
-
-
-class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What an Attempt has used so far; counts only grow."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd_micros: int = 0
-    tool_calls: int = 0
-    wall_s: float = 0.0
-    cpu_s: float = 0.0
+    route: str | None = None
+    avoid: tuple[Address, ...] = ()
+    feedback: str | None = None
+    session_id: str | None = None
+    share: Share | None = None
 
 
 class Outcome(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

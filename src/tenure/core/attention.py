@@ -2,7 +2,10 @@
 
 An item's id is its kind and its subject, so there is one per question. A change of facts raises `version`; an
 answer must name the version it was given for. A closed item whose facts change is opened again under the next
-version."""
+version; the same facts do not open it again.
+
+`snoozed_until_ms`: until then nobody is reminded of it, unless its facts change. `notified_version`: the last version
+that was sent to people."""
 
 from __future__ import annotations
 
@@ -22,8 +25,47 @@ class AttentionKind(StrEnum):
     NODE_INCOMPATIBLE = "node_incompatible"
     UNKNOWN_DELIVERY = "unknown_delivery"
     APPROVAL = "approval"
+    AUTHORIZATION = "authorization"
+    CONFIGURATION = "configuration"
+    CONTRADICTION = "contradiction"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    EXHAUSTED = "exhausted"
+    CHALLENGED = "challenged"
+    DEPENDENCY_FAILED = "dependency_failed"
     EFFECT_IN_DOUBT = "effect_in_doubt"
     EFFECT_QUARANTINED = "effect_quarantined"
+    SCHEDULE_FAILED = "schedule_failed"
+
+
+class Severity(StrEnum):
+    """How much it matters that somebody looks: `info` when there is time, `warning` today, `urgent` now."""
+
+    INFO = "info"
+    WARNING = "warning"
+    URGENT = "urgent"
+
+
+_URGENT = frozenset(
+    {
+        AttentionKind.UNKNOWN,
+        AttentionKind.EFFECT_IN_DOUBT,
+        AttentionKind.EFFECT_QUARANTINED,
+        AttentionKind.NODE_QUARANTINED,
+        AttentionKind.UNKNOWN_DELIVERY,
+    }
+)
+_INFO = frozenset(
+    {AttentionKind.LATE_EVIDENCE, AttentionKind.NODE_INCOMPATIBLE, AttentionKind.DEPENDENCY_FAILED}
+)
+
+
+def severity_of(kind: AttentionKind) -> Severity:
+    """Urgent is what may mean that something happened outside and nobody knows; everything else that blocks work is a
+    warning."""
+    if kind in _URGENT:
+        return Severity.URGENT
+    return Severity.INFO if kind in _INFO else Severity.WARNING
 
 
 class Attention(Struct, frozen=True):
@@ -37,6 +79,10 @@ class Attention(Struct, frozen=True):
     opened_at_ms: int
     closed_at_ms: int | None
     closed_because: str | None
+    snoozed_until_ms: int | None = None
+    assigned_to: str | None = None
+    notified_version: int = 0
+    closed_by: str | None = None
 
     @property
     def key(self) -> str:

@@ -10,13 +10,12 @@ cancellation was asked for proves nothing about what happened."""
 from __future__ import annotations
 
 from tenure.core import events as ev
-from tenure.core.asking import settle
+from tenure.core.accounting import give_back
+from tenure.core.asking import settle_all
 from tenure.core.attempt import AttemptState
-from tenure.core.attention import AttentionKind
 from tenure.core.commands import Cancel, CancelAnswer, Refusal
 from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.draft import Draft
-from tenure.core.ids import attempt_id
 from tenure.core.limits import REASON_LENGTH
 from tenure.core.task import CancelStep, Task, TaskState
 
@@ -40,6 +39,7 @@ def decide_cancel(draft: Draft, command: Cancel) -> CancelAnswer | Refusal:
             by=command.by,
             because=command.because[:REASON_LENGTH],
             grace_ms=draft.terms.cancel_grace_ms,
+            tree=command.tree,
         )
     )
     if task.lease is None:
@@ -61,6 +61,7 @@ def _take_back(draft: Draft, delivery: Delivery, task: Task) -> None:
                 reason="canceled",
             )
         )
+        give_back(draft, delivery)
         finish_cancel(draft, draft.get(Task, task.task_id))
 
 
@@ -73,9 +74,7 @@ def finish_cancel(draft: Draft, task: Task, heard: CancelStep | None = None) -> 
         draft.emit(ev.CancelAdvanced(task_id=task.task_id, step=heard))
     if task.open_effects:
         return  # reconciled is what its Effects are; the last one that is settled goes on here
-    name = attempt_id(task.task_id, task.attempts)
-    for kind in (AttentionKind.APPROVAL, AttentionKind.ASKED):
-        settle(draft, kind, name, "the task was canceled")  # nothing can answer them any more
+    settle_all(draft, task, "the task was canceled")  # nothing can answer them any more
     newest = draft.newest_attempt(task)
     if newest.state is AttemptState.PENDING:
         draft.emit(ev.AttemptWithdrawn(task_id=task.task_id, number=newest.number))

@@ -16,9 +16,11 @@ from msgspec import Struct
 from tenure.core.access import Role
 from tenure.core.attempt import Answer, Outcome, Usage
 from tenure.core.delivery import Progress
+from tenure.core.desk_commands import Changes, DeskCommand
 from tenure.core.effect_commands import EffectAnswer, EffectCommand
 from tenure.core.ids import Address, ClaimId, DeliveryId, IncarnationId, NodeId, TaskId
 from tenure.core.recipient import RecipientSpec
+from tenure.core.schedule_commands import ScheduleCommand, ScheduleReply
 from tenure.core.task import TaskSpec
 from tenure.core.webhook import ReceiveWebhook, WebhookAnswer
 
@@ -59,11 +61,13 @@ class Submitted(Struct, frozen=True):
 
 
 class Cancel(Struct, frozen=True):
-    """Idempotent: a second request changes nothing and is answered as the first."""
+    """Idempotent: a second request changes nothing and is answered as the first. `tree`: whatever waits for this Task is
+    to be canceled with it."""
 
     task_id: TaskId
     by: str
     because: str
+    tree: bool = False
 
 
 class CancelAnswer(Struct, frozen=True):
@@ -73,12 +77,16 @@ class CancelAnswer(Struct, frozen=True):
 
 
 class Retry(Struct, frozen=True):
-    """A person's Attempt N+1 of a Task that waits for a person (`asked`). Unknown Attempts are reconciled
-    instead."""
+    """A person's Attempt N+1 of a Task that waits for a person. Unknown Attempts are reconciled instead.
+
+    `changes`: what it shall do otherwise. Without any, the same spec after the same failure is refused, unless `because`
+    says why it should go better now: the person's word, which is recorded as such. To a question `because` is the
+    answer."""
 
     task_id: TaskId
     by: str
     because: str
+    changes: Changes = Changes()
 
 
 class Reconcile(Struct, frozen=True):
@@ -342,7 +350,9 @@ Command = (
     | StartHub
     | NoteClockStep
     | EffectCommand
+    | DeskCommand
     | ReceiveWebhook
+    | ScheduleCommand
 )
 
 Reply = (
@@ -358,5 +368,6 @@ Reply = (
     | DueAnswer
     | EffectAnswer
     | WebhookAnswer
+    | ScheduleReply
     | Refusal
 )

@@ -1,19 +1,30 @@
-"""What follows the end of an Attempt: the Task's end, or a question to a person.
+"""What follows the end of an Attempt: the Task's end, one more Attempt, or a question to a person.
 
-Until recovery is decided by policy, a failed or timed-out Attempt ends its Task. An unknown one never does
-(`no_guess`), except that a canceled Task ends as it was asked to; its question stays open either way."""
+An unknown one never ends its Task (`no_guess`), except that a canceled Task ends as it was asked to; its question stays
+open either way. A policy may answer it by itself, with one more Attempt elsewhere, where the Attempt was isolated; the
+recipient stays blocked until its processes are gone."""
 
 from __future__ import annotations
 
 from tenure.core import events as ev
+from tenure.core.accounting import free_key
 from tenure.core.asking import ask, settle
-from tenure.core.attempt import Attempt, Verdict
+from tenure.core.attempt import Answer, Attempt, ChangeKind, Relation, Verdict
 from tenure.core.attention import AttentionKind
+from tenure.core.budget import exhausted
 from tenure.core.cancellation import finish_cancel
+from tenure.core.creation import create_attempt
 from tenure.core.delivery import Delivery
 from tenure.core.draft import Draft
+from tenure.core.exhaustion import exhaust
 from tenure.core.ids import TaskId
 from tenure.core.late import Late
+from tenure.core.policy import Action, UnknownRule
+from tenure.core.policy_choice import policy_named
+from tenure.core.recipient import OPEN
+from tenure.core.recovering import POLICY_AUTHOR, close_circuits, next_spec, recover
+from tenure.core.recovery import Plan, changed, elsewhere, is_failure
+from tenure.core.stopping import advance_stop, finish_stop
 from tenure.core.task import CancelStep, Task, TaskState
 
 TASK_END_OF: dict[Verdict, TaskState] = {
@@ -22,7 +33,7 @@ TASK_END_OF: dict[Verdict, TaskState] = {
     Verdict.TIMED_OUT: TaskState.FAILED,
     Verdict.CANCELED: TaskState.CANCELED,
 }
-"""How a verdict ends its Task; `asked` and `unknown` end none."""
+"""How a verdict ends a Task where it does; `asked` and `unknown` end none."""
 
 
 def conclude(draft: Draft, task_id: TaskId, heard: CancelStep, reason: str) -> None:
@@ -35,35 +46,104 @@ def conclude(draft: Draft, task_id: TaskId, heard: CancelStep, reason: str) -> N
         ask_unknown(draft, attempt, reason)
     if task.is_cancel_requested:
         finish_cancel(draft, task, heard)
-    elif attempt.verdict is Verdict.ASKED:
-        question = attempt.outcome.summary if attempt.outcome else ""
-        ask(
-            draft, AttentionKind.ASKED, attempt.attempt_id, question or "it asks a person", {"reason": reason}
-        )
-    else:
-        go_on(draft, task_id)
+        return
+    advance_stop(draft, task, heard)
+    if attempt.verdict is Verdict.ASKED:
+        _ask_person(draft, task, attempt, reason)
+    go_on(draft, task_id)
+
+
+def _ask_person(draft: Draft, task: Task, attempt: Attempt, reason: str) -> None:
+    """The harness's own question; unless people were asked as often as they may be."""
+    most = task.budget.interruptions
+    if most is not None and task.tally.interruptions >= most:
+        exhaust(draft, task, ("interruptions",))
+        return
+    question = attempt.outcome.summary if attempt.outcome else ""
+    ask(draft, AttentionKind.ASKED, attempt.attempt_id, question or "it asks a person", {"reason": reason})
 
 
 def go_on(draft: Draft, task_id: TaskId) -> None:
     """Let a Task go on whose newest Attempt has ended and that nothing keeps any more: the last of its Effects was
-    settled, or there was none (`reconcile_first`)."""
+    settled, or there was none (`reconcile_first`). What was decided about an Attempt is not decided again."""
     task = draft.get(Task, task_id)
     attempt = draft.newest_attempt(task)
     if task.is_terminal or task.lease is not None or task.open_effects or attempt.verdict is None:
         return
     if task.is_cancel_requested:
         finish_cancel(draft, task)
+        return
+    if task.decided >= attempt.number:
+        return
+    finish_stop(draft, task)
+    if draft.get(Task, task_id).decided >= attempt.number:
+        return
+    if attempt.verdict is Verdict.UNKNOWN:
+        answer_by_policy(draft, draft.get(Task, task_id), attempt)
+    elif is_failure(attempt):
+        recover(draft, draft.get(Task, task_id), attempt)
     elif attempt.verdict in TASK_END_OF:
-        reason = (attempt.outcome.summary if attempt.outcome else "") or str(attempt.verdict)
-        draft.emit(ev.TaskEnded(task_id=task_id, state=TASK_END_OF[attempt.verdict], reason=reason))
+        _end(draft, attempt)
+
+
+def _end(draft: Draft, attempt: Attempt) -> None:
+    if attempt.verdict is Verdict.COMPLETED and attempt.last_delivery is not None:
+        close_circuits(draft, draft.get(Delivery, attempt.last_delivery), f"{attempt.attempt_id} was served")
+    reason = (attempt.outcome.summary if attempt.outcome else "") or str(attempt.verdict)
+    state = TASK_END_OF[attempt.verdict or Verdict.CANCELED]
+    draft.emit(ev.TaskEnded(task_id=attempt.task_id, state=state, reason=reason))
+
+
+def answer_by_policy(draft: Draft, task: Task, attempt: Attempt) -> None:
+    """Answer an unknown Attempt with `rerun` elsewhere, if its policy says so and nothing could have happened outside that
+    is not in the record: it was isolated, so every Effect went through us, and all of them are known."""
+    if attempt.answer is not None or attempt.last_delivery is None:
+        return
+    policy = policy_named(draft, attempt.spec.policy)
+    delivery = draft.get(Delivery, attempt.last_delivery)
+    isolated = delivery.isolation not in (None, OPEN)
+    spec = elsewhere(attempt.spec, task.spec.route, delivery.recipient)
+    if policy.unknown is not UnknownRule.AUTO or not isolated or isinstance(spec, str):
+        return
+    dimensions = exhausted(task.budget, task.tally, task.attempts)
+    if dimensions:
+        return  # the question about the Attempt is open already, and a person answers it
+    author = f"{POLICY_AUTHOR}{policy.key}"
+    because = (
+        f"nobody reported how it ended on {delivery.recipient}; it was isolated, so it is tried elsewhere"
+    )
+    draft.emit(
+        ev.AttemptReconciled(
+            task_id=task.task_id,
+            number=attempt.number,
+            answer=Answer.RERUN,
+            by=author,
+            because=because,
+        )
+    )
+    free_key(draft, task)
+    settle(draft, AttentionKind.UNKNOWN, attempt.attempt_id, f"answered rerun by {author}")
+    chosen = Plan(
+        response="unknown",
+        action=Action.ELSEWHERE,
+        because=because,
+        spec=spec,
+        relation=Relation.TAKEOVER,
+        changes=(changed(ChangeKind.ENVIRONMENT, attempt.spec.avoid, spec.avoid),),
+    )
+    create_attempt(draft, task.task_id, attempt.number + 1, next_spec(attempt, chosen, None, author))
 
 
 def ask_unknown(draft: Draft, attempt: Attempt, reason: str) -> None:
     """Open the question about an unknown Attempt, or raise its version because more evidence has come."""
     recipient = draft.get(Delivery, attempt.last_delivery).recipient if attempt.last_delivery else "?"
     late = draft.world.reports_of(attempt.attempt_id)
-    changed = [one for one in draft.changes.get(Late, {}).values() if one.attempt_id == attempt.attempt_id]
-    verdicts = {one.late_id: str(one.outcome.verdict) for one in (*late, *changed) if one.outcome is not None}
+    changed_ones = [
+        one for one in draft.changes.get(Late, {}).values() if one.attempt_id == attempt.attempt_id
+    ]
+    verdicts = {
+        one.late_id: str(one.outcome.verdict) for one in (*late, *changed_ones) if one.outcome is not None
+    }
     ask(
         draft,
         AttentionKind.UNKNOWN,

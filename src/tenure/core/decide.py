@@ -10,11 +10,24 @@ from collections.abc import Callable
 from typing import Any
 
 from tenure.core import commands as cm
+from tenure.core import desk_commands as dc
 from tenure.core import effect_commands as ec
+from tenure.core import schedule_commands as sc
 from tenure.core.approval import decide_approve
 from tenure.core.cancellation import decide_cancel
+from tenure.core.deciding import decide_answer_challenge, decide_challenge, decide_give_up, decide_raise
 from tenure.core.decision import Decision
 from tenure.core.delivery import Now, Terms
+from tenure.core.dependency import decide_release
+from tenure.core.desk import (
+    decide_assign,
+    decide_close_circuit,
+    decide_note_notified,
+    decide_pause,
+    decide_set_account,
+    decide_snooze,
+    decide_unpause,
+)
 from tenure.core.draft import Draft
 from tenure.core.effect_begin import decide_begin_effect, decide_issue_effect
 from tenure.core.effect_settle import decide_doubt, decide_look_up, decide_resolve, decide_settle
@@ -30,9 +43,20 @@ from tenure.core.enrollment import (
 )
 from tenure.core.granting import decide_acknowledge, decide_claim
 from tenure.core.leasing import decide_due, decide_renew
-from tenure.core.reconciliation import decide_close, decide_reconcile, decide_retry
+from tenure.core.policy_choice import decide_choose_policy, decide_store_policy
+from tenure.core.reconciliation import decide_close, decide_reconcile
+from tenure.core.reconsidering import decide_due_task, decide_reconsider
 from tenure.core.reporting import decide_hand_back, decide_report, decide_snapshot
-from tenure.core.submission import decide_release, decide_submit
+from tenure.core.retrying import decide_retry
+from tenure.core.scheduling import (
+    decide_add_schedule,
+    decide_fire_schedule,
+    decide_pause_schedule,
+    decide_remove_schedule,
+    decide_resume_schedule,
+)
+from tenure.core.stopping import decide_stop
+from tenure.core.submission import decide_submit
 from tenure.core.webhook import ReceiveWebhook
 from tenure.core.webhook_receipt import decide_receive_webhook
 from tenure.core.world import World
@@ -75,5 +99,26 @@ _DECIDERS: dict[type[Any], Callable[[Draft, Any], Any]] = {
     ec.LookUpEffect: decide_look_up,
     ec.ResolveEffect: decide_resolve,
     ec.Approve: decide_approve,
+    dc.StorePolicy: decide_store_policy,
+    dc.ChoosePolicy: decide_choose_policy,
+    dc.SetAccount: decide_set_account,
+    dc.Pause: decide_pause,
+    dc.Unpause: decide_unpause,
+    dc.CloseCircuit: decide_close_circuit,
+    dc.RaiseBudget: decide_raise,
+    dc.StopAttempt: decide_stop,
+    dc.GiveUp: decide_give_up,
+    dc.Challenge: decide_challenge,
+    dc.AnswerChallenge: decide_answer_challenge,
+    dc.SnoozeAttention: decide_snooze,
+    dc.AssignAttention: decide_assign,
+    dc.NoteNotified: decide_note_notified,
+    dc.Reconsider: decide_reconsider,
+    dc.DueTask: decide_due_task,
     ReceiveWebhook: decide_receive_webhook,
+    sc.AddSchedule: decide_add_schedule,
+    sc.PauseSchedule: decide_pause_schedule,
+    sc.ResumeSchedule: decide_resume_schedule,
+    sc.RemoveSchedule: decide_remove_schedule,
+    sc.FireSchedule: decide_fire_schedule,
 }

@@ -9,12 +9,15 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tenure.core import events as ev
-from tenure.core.attempt import Attempt, AttemptState, Usage, Verdict
+from tenure.core.attempt import Attempt, AttemptState, Verdict
+from tenure.core.budget import amounts_of, highest
+from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery, DeliveryState, Now, Progress, term_from
 from tenure.core.ids import Address, attempt_id
 from tenure.core.late import Late, late_id
 from tenure.core.life_cycle import (
     block,
+    count_running,
     end_lease,
     free_slot,
     lift_block,
@@ -25,6 +28,7 @@ from tenure.core.life_cycle import (
 )
 from tenure.core.recipient import Recipient
 from tenure.core.task import Task, TaskState
+from tenure.core.usage import Usage
 from tenure.core.world import Space, get
 from tenure.errors import InvariantError
 
@@ -37,6 +41,7 @@ def delivery_granted(space: Space, event: ev.DeliveryGranted, now: Now) -> None:
             f"{task.task_id} is held by {task.lease}, or {event.fence} is not the next fence"
         )
     space.put(to_task(task, TaskState.WORKING, lease=event.delivery_id, fence=event.fence, queue_key=None))
+    count_running(space, task, 1)
     space.put(
         to_attempt(
             attempt,
@@ -48,6 +53,10 @@ def delivery_granted(space: Space, event: ev.DeliveryGranted, now: Now) -> None:
     )
     recipient = get(space, Recipient, event.recipient)
     space.put(replace(recipient, slots_used=recipient.slots_used + 1))
+    for quota in recipient.quotas:
+        circuit = space.find(Circuit, quota)
+        if circuit is not None and not circuit.is_closed:
+            space.put(replace(circuit, probe=event.delivery_id))
     space.put(_first_row(event, attempt, now))
 
 
@@ -84,6 +93,8 @@ def _first_row(event: ev.DeliveryGranted, attempt: Attempt, now: Now) -> Deliver
         end_reason=None,
         denied=False,
         late_count=0,
+        isolation=event.isolation,
+        timeout_s=event.timeout_s,
     )
 
 
@@ -186,12 +197,16 @@ def report_recorded(space: Space, event: ev.ReportRecorded, now: Now) -> None:
     # tree behind.
     if event.outcome.verdict is not Verdict.UNKNOWN or event.outcome.tree_gone:
         delivery = free_slot(space, delivery)
+    usage = event.outcome.usage
+    if event.counted:
+        usage = highest(delivery.usage, usage)
+        task = _counted(task, usage)
     space.put(
         to_delivery(
             delivery,
             DeliveryState.REPORTED,
             report_digest=event.digest,
-            usage=event.outcome.usage,
+            usage=usage,
             due_at_ms=None,
             cancel_term=None,
             ended_at_ms=now.wall_ms,
@@ -208,12 +223,23 @@ def report_recorded(space: Space, event: ev.ReportRecorded, now: Now) -> None:
     _after_verdict(space, task, attempt, delivery.recipient)
 
 
+def _counted(task: Task, usage: Usage) -> Task:
+    return replace(task, tally=replace(task.tally, used=task.tally.used.plus(amounts_of(usage))))
+
+
 def lease_revoked(space: Space, event: ev.LeaseRevoked, now: Now) -> None:
     delivery = get(space, Delivery, event.delivery_id)
     task = end_lease(space, delivery, event.fence)
+    usage = delivery.usage
+    if event.counted:
+        # Nobody says how long it ran; it had the recipient for so long.
+        held_s = max(0, now.wall_ms - (delivery.acknowledged_at_ms or now.wall_ms)) / 1000
+        usage = highest(usage, Usage(wall_s=held_s))
+        task = _counted(task, usage)
     space.put(
         replace(
             delivery,
+            usage=usage,
             due_at_ms=None,
             cancel_term=None,
             ended_at_ms=now.wall_ms,

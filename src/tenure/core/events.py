@@ -9,29 +9,38 @@ from __future__ import annotations
 from tenure.core.access import Role
 from tenure.core.attempt import Answer, AttemptSpec, Outcome, Usage
 from tenure.core.attention import AttentionKind
+from tenure.core.budget import DEFAULT_BUDGET, Budget
 from tenure.core.delivery import Progress
+from tenure.core.desk_events import DeskEvent
 from tenure.core.effect_events import EffectEvent
 from tenure.core.ids import Address, ClaimId, DeliveryId, IncarnationId, NodeId, TaskId
 from tenure.core.late import LateKind
 from tenure.core.recipient import RecipientSpec
+from tenure.core.recovery_events import RecoveryEvent
+from tenure.core.schedule_events import ScheduleEvent
 from tenure.core.stream import HubEvent, NodeEvent, TaskEvent
 from tenure.core.task import CancelStep, TaskSpec, TaskState
 from tenure.core.webhook_events import WebhookEvent
 
 
 class TaskSubmitted(TaskEvent, frozen=True, kw_only=True, tag="task_submitted"):
+    """`project`: the account that counts it; None in records of before there were any."""
+
     spec: TaskSpec
     by: str
     idempotency_key: str
     waits_for: tuple[TaskId, ...] = ()
     failed_dependencies: tuple[TaskId, ...] = ()
     lineage: tuple[TaskId, ...] = ()
+    budget: Budget = DEFAULT_BUDGET
+    project: str | None = None
 
 
 class AttemptCreated(TaskEvent, frozen=True, kw_only=True, tag="attempt_created"):
     number: int
     spec: AttemptSpec
     spec_digest: str
+    ready_at_ms: int | None = None
 
 
 class DependencyCompleted(TaskEvent, frozen=True, kw_only=True, tag="dependency_completed"):
@@ -58,6 +67,7 @@ class DeliveryGranted(TaskEvent, frozen=True, kw_only=True, tag="delivery_grante
     harness: str
     model: str | None = None
     isolation: str | None = None
+    timeout_s: int | None = None
     term_ms: int
 
 
@@ -117,11 +127,14 @@ class HandedBack(TaskEvent, frozen=True, kw_only=True, tag="handed_back"):
 
 
 class ReportRecorded(TaskEvent, frozen=True, kw_only=True, tag="report_recorded"):
+    """`counted`: what it used is added to what its Task has used; in records of before budgets it was not."""
+
     number: int
     delivery_id: DeliveryId
     fence: int
     digest: str
     outcome: Outcome
+    counted: bool = False
 
 
 class LeaseRevoked(TaskEvent, frozen=True, kw_only=True, tag="lease_revoked"):
@@ -131,6 +144,7 @@ class LeaseRevoked(TaskEvent, frozen=True, kw_only=True, tag="lease_revoked"):
     delivery_id: DeliveryId
     fence: int
     reason: str
+    counted: bool = False
 
 
 class AttemptApproved(TaskEvent, frozen=True, kw_only=True, tag="attempt_approved"):
@@ -164,10 +178,13 @@ class SlotFreed(TaskEvent, frozen=True, kw_only=True, tag="slot_freed"):
 
 
 class CancelAdvanced(TaskEvent, frozen=True, kw_only=True, tag="cancel_advanced"):
+    """`tree`: what waits for the Task is canceled with it."""
+
     step: CancelStep
     by: str = ""
     because: str = ""
     grace_ms: int = 0
+    tree: bool = False
 
 
 class AttemptReconciled(TaskEvent, frozen=True, kw_only=True, tag="attempt_reconciled"):
@@ -188,12 +205,14 @@ class TaskAttentionOpened(TaskEvent, frozen=True, kw_only=True, tag="attention_o
     subject: str
     summary: str
     facts: str = "{}"
+    counted: bool = False
 
 
 class TaskAttentionClosed(TaskEvent, frozen=True, kw_only=True, tag="attention_closed"):
     kind: AttentionKind
     subject: str
     because: str
+    by: str | None = None
 
 
 class NodeEnrolled(NodeEvent, frozen=True, kw_only=True, tag="node_enrolled"):
@@ -246,6 +265,7 @@ class NodeAttentionClosed(NodeEvent, frozen=True, kw_only=True, tag="node_attent
     kind: AttentionKind
     subject: str
     because: str
+    by: str | None = None
 
 
 class HubStarted(HubEvent, frozen=True, kw_only=True, tag="hub_started"):
@@ -277,6 +297,7 @@ class HubAttentionClosed(HubEvent, frozen=True, kw_only=True, tag="hub_attention
     kind: AttentionKind
     subject: str
     because: str
+    by: str | None = None
 
 
 AttentionOpened = TaskAttentionOpened | NodeAttentionOpened | HubAttentionOpened
@@ -319,6 +340,9 @@ Event = (
     | CredentialRevoked
     | HubAttentionOpened
     | HubAttentionClosed
+    | RecoveryEvent
+    | DeskEvent
     | EffectEvent
     | WebhookEvent
+    | ScheduleEvent
 )

@@ -10,10 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tenure.core import delivery_evolution as delivery
+from tenure.core import desk_events as de
+from tenure.core import desk_evolution as desk
 from tenure.core import effect_events as ef
 from tenure.core import effect_evolution as effect
 from tenure.core import events as ev
 from tenure.core import node_evolution as node
+from tenure.core import recovery_events as rv
+from tenure.core import recovery_evolution as recovery
+from tenure.core import schedule_events as sc
+from tenure.core import schedule_evolution as schedule
 from tenure.core import task_evolution as task
 from tenure.core import webhook_events as wh
 from tenure.core import webhook_evolution as webhook
@@ -74,6 +80,39 @@ _EVOLVERS: dict[type[Any], Callable[[Space, Any, Now], None]] = {
     ef.EffectLookedUp: effect.effect_looked_up,
     ef.EffectSettled: effect.effect_settled,
     ef.EffectQuarantined: effect.effect_quarantined,
+    rv.RecoveryDecided: recovery.recovery_decided,
+    rv.RepeatAllowed: recovery.repeat_allowed,
+    rv.BudgetRaised: recovery.budget_raised,
+    rv.BudgetReserved: recovery.budget_reserved,
+    rv.BudgetSettled: recovery.budget_settled,
+    rv.BudgetExhausted: recovery.budget_exhausted,
+    rv.TaskHeld: recovery.task_held,
+    rv.TaskReleased: recovery.task_released,
+    rv.StopAdvanced: recovery.stop_advanced,
+    rv.KeyTaken: recovery.key_taken,
+    rv.KeyReleased: recovery.key_released,
+    rv.Challenged: recovery.challenged,
+    rv.ChallengeAnswered: recovery.challenge_answered,
+    rv.DependencyMoot: recovery.dependency_moot,
+    rv.DeadlinePassed: recovery.deadline_passed,
+    de.AccountSet: desk.account_set,
+    de.Paused: desk.paused,
+    de.Resumed: desk.resumed,
+    de.PolicyStored: desk.policy_stored,
+    de.PolicyChosen: desk.policy_chosen,
+    de.CircuitOpened: desk.circuit_opened,
+    de.CircuitExtended: desk.circuit_extended,
+    de.CircuitClosed: desk.circuit_closed,
+    de.AttentionSnoozed: desk.attention_snoozed,
+    de.AttentionAssigned: desk.attention_assigned,
+    de.AttentionNotified: desk.attention_notified,
     wh.WebhookReceived: webhook.webhook_received,
     wh.WebhookRefused: webhook.webhook_refused,
+    sc.ScheduleAdded: schedule.schedule_added,
+    sc.ScheduleChanged: schedule.schedule_changed,
+    sc.SchedulePaused: schedule.schedule_paused,
+    sc.ScheduleResumed: schedule.schedule_resumed,
+    sc.ScheduleRemoved: schedule.schedule_removed,
+    sc.OccurrencesPassedOver: schedule.occurrences_passed_over,
+    sc.OccurrenceHandled: schedule.occurrence_handled,
 }

@@ -147,7 +147,9 @@ class Evidence(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
     command died of this signal. `http_status`: the last status the harness met. `claimed_class`: the class
     that the harness named itself. `contradiction`: a sentence on what in here disagrees. `text`: the
     harness's final words. `details`: a JSON object, as text, that the harness sent along. `notes`: what was
-    odd about the harness's messages. `checks`: those that ran, in order.
+    odd about the harness's messages. `checks`: those that ran, in order. `retry_after_s`, `reset_at_ms`: when a quota or a
+    server will be there again, as the harness was told. `score`: how good the program itself says its result is; more is
+    better, and it means something only beside others of the same Task.
     """
 
     step: StepKind = StepKind.HARNESS
@@ -173,6 +175,9 @@ class Evidence(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
     ignored_lines: int = 0
     output_tail: str = ""
     checks: tuple[CheckEnded, ...] = ()
+    retry_after_s: float | None = None
+    reset_at_ms: int | None = None
+    score: float | None = None
 
 
 class Rule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -15,18 +15,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tenure.core import events as ev
+from tenure.core.account import HUB_ACCOUNT, Account
+from tenure.core.accounting import give_back, hold, hold_back, set_aside
 from tenure.core.asking import ask, settle
-from tenure.core.attempt import AttemptState
+from tenure.core.attempt import Attempt, AttemptState
 from tenure.core.attention import AttentionKind
 from tenure.core.cancellation import finish_cancel
+from tenure.core.circuit import Circuit, units_through
 from tenure.core.commands import Acknowledge, Claim, Claimed, LegAnswer, Offer, Refusal
 from tenure.core.delivery import Delivery, DeliveryState, is_over
 from tenure.core.draft import Draft
-from tenure.core.ids import DeliveryId
+from tenure.core.fairness import in_turn
+from tenure.core.ids import DeliveryId, TaskId
 from tenure.core.late import LateKind
-from tenure.core.limits import GRANTS
+from tenure.core.limits import GRANTS, PASSED_OVER
 from tenure.core.proof import hear_late, is_current, is_live, stale
 from tenure.core.recipient import OPEN, Node, Recipient, recipient_queues
+from tenure.core.stopping import withdraw
 from tenure.core.task import Task
 
 ANSWERED_BY_VOID = frozenset({"blocked", "canceled", "refused"})
@@ -50,15 +55,31 @@ def decide_claim(draft: Draft, command: Claim) -> Claimed | Refusal:
     if before:
         still = [one.delivery_id for one in before if one.state is DeliveryState.CLAIMED]
         return Claimed(tuple(still), replayed=True)
+    if _is_paused(draft, node):
+        return Claimed(())
     offers = iter(command.offers)
     granted: list[DeliveryId] = []
     for where, free in command.free.items():
         recipient = draft.find(Recipient, where)
-        if recipient is None or recipient.node_id != node.node_id or recipient.is_blocked:
+        if recipient is None or recipient.node_id != node.node_id or not recipient.may_work:
             continue
-        units = min(free, recipient.free, GRANTS - len(granted))
+        units = units_for(draft, recipient, min(free, recipient.free, GRANTS - len(granted)))
         granted += _grant_for(draft, command, recipient, units, offers)
     return Claimed(tuple(granted))
+
+
+def _is_paused(draft: Draft, node: Node) -> bool:
+    hub = draft.find(Account, HUB_ACCOUNT)
+    return node.paused is not None or (hub is not None and hub.paused is not None)
+
+
+def units_for(draft: Draft, recipient: Recipient, units: int) -> int:
+    """How many of these units its quotas let through now."""
+    for quota in recipient.quotas:
+        circuit = draft.find(Circuit, quota)
+        probe = draft.find(Delivery, circuit.probe) if circuit is not None and circuit.probe else None
+        units = units_through(circuit, probe, draft.now.wall_ms, units)
+    return units
 
 
 def _grant_for(
@@ -68,37 +89,79 @@ def _grant_for(
     if units <= 0:
         return granted
     queues = recipient_queues(recipient)
+    seen: set[TaskId] = set()
     # Some candidates may have gone to an earlier recipient of this very claim.
-    already = len(draft.events)
-    for task_id in draft.world.candidates(queues, units + already, draft.now.wall_ms):
-        if len(granted) >= units:
-            break  # before an offer is taken: an offer that is taken and not used is lost to the others
-        task = draft.get(Task, task_id)
-        if task.queue_key not in queues:
-            continue
-        offer = next(offers, None)
-        if offer is None:
+    limit = units + len(draft.events)
+    while len(granted) < units:
+        candidates = in_turn(draft, queues, limit)
+        for task_id in candidates:
+            if len(granted) >= units:
+                break  # before an offer is taken: an offer that is taken and not used is lost to the others
+            if task_id in seen:
+                continue
+            seen.add(task_id)
+            delivery_id = _grant(draft, command, recipient, queues, task_id, offers)
+            if delivery_id is not None:
+                granted.append(delivery_id)
+        if len(candidates) < limit or limit > PASSED_OVER:
             break
-        draft.emit(
-            ev.DeliveryGranted(
-                task_id=task_id,
-                number=task.attempts,
-                delivery_id=offer.delivery_id,
-                recipient=recipient.address,
-                node_id=recipient.node_id,
-                claim_id=command.claim_id,
-                incarnation=command.incarnation,
-                fence=task.fence + 1,
-                token_digest=offer.token_digest,
-                harness=recipient.harness,
-                model=recipient.model,
-                # None and not its name: whether a default text is left out hangs on which object it is.
-                isolation=None if recipient.isolation == OPEN else recipient.isolation,
-                term_ms=draft.terms.offer_ttl_ms,
-            )
-        )
-        granted.append(offer.delivery_id)
+        limit *= 2
     return granted
+
+
+def _grant(
+    draft: Draft,
+    command: Claim,
+    recipient: Recipient,
+    queues: tuple[str, ...],
+    task_id: TaskId,
+    offers: Iterator[Offer],
+) -> DeliveryId | None:
+    """Grant this Task, if nothing keeps it back after all."""
+    task = draft.get(Task, task_id)
+    attempt = draft.newest_attempt(task)
+    if task.queue_key not in queues or recipient.address in attempt.spec.avoid:
+        return None
+    found = hold_back(draft, task, attempt)
+    if found is not None:
+        hold(draft, task, found)
+        return None
+    offer = next(offers, None)
+    if offer is None:
+        return None
+    draft.emit(
+        ev.DeliveryGranted(
+            task_id=task_id,
+            number=task.attempts,
+            delivery_id=offer.delivery_id,
+            recipient=recipient.address,
+            node_id=recipient.node_id,
+            claim_id=command.claim_id,
+            incarnation=command.incarnation,
+            fence=task.fence + 1,
+            token_digest=offer.token_digest,
+            harness=recipient.harness,
+            model=recipient.model,
+            # None and not its name: whether a default text is left out hangs on which object it is.
+            isolation=None if recipient.isolation == OPEN else recipient.isolation,
+            timeout_s=_time_left_s(draft, task, attempt),
+            term_ms=draft.terms.offer_ttl_ms,
+        )
+    )
+    set_aside(draft, task, attempt, draft.get(Delivery, offer.delivery_id))
+    return offer.delivery_id
+
+
+def _time_left_s(draft: Draft, task: Task, attempt: Attempt) -> int | None:
+    """What the Attempt may take: its own limit, what is left of its wall time, and the time to the deadline."""
+    share, deadline = attempt.spec.share, task.deadline_ms
+    limits = (
+        attempt.spec.timeout_s,
+        None if share is None or share.wall_ms is None else share.wall_ms // 1000,
+        None if deadline is None else (deadline - draft.now.wall_ms) // 1000,
+    )
+    least = min((one for one in limits if one is not None), default=None)
+    return None if least is None else max(1, least)
 
 
 def decide_acknowledge(draft: Draft, command: Acknowledge) -> LegAnswer:
@@ -131,7 +194,8 @@ def _acknowledged_before(draft: Draft, command: Acknowledge, delivery: Delivery)
 def _first_receipt(draft: Draft, command: Acknowledge, delivery: Delivery) -> LegAnswer:
     if command.refused is not None:
         return _void_for(draft, delivery, "refused", command.refused)
-    if draft.get(Task, delivery.task_id).is_cancel_requested:
+    task = draft.get(Task, delivery.task_id)
+    if task.is_cancel_requested or task.is_stopping:
         return _void_for(draft, delivery, "canceled")
     if draft.get(Recipient, delivery.recipient).is_blocked:
         return _void_for(draft, delivery, "blocked")
@@ -165,9 +229,12 @@ def void(draft: Draft, delivery: Delivery, reason: str, detail: str = "") -> Non
             detail=detail,
         )
     )
+    give_back(draft, delivery)
     task = draft.get(Task, delivery.task_id)
     if task.is_cancel_requested:
         finish_cancel(draft, task)
+    elif task.is_stopping:
+        withdraw(draft, task)
     elif task.voided_offers >= draft.terms.max_offers:
         ask(
             draft,

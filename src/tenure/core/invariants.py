@@ -14,6 +14,7 @@ from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.effect_invariants import effect_steps, effects_of_task, one_effect_each
 from tenure.core.ids import attempt_id
 from tenure.core.recipient import Recipient
+from tenure.core.schedule_invariants import schedule_violations
 from tenure.core.task import Task, TaskState
 from tenure.core.world import World
 
@@ -31,7 +32,7 @@ def world_violations(world: World) -> list[str]:
         found += _recipient_violations(world, recipient)
     for attempt in world.every(Attempt):
         found += _attempt_violations(world, attempt)
-    return found + one_effect_each(world)
+    return found + one_effect_each(world) + schedule_violations(world)
 
 
 def _task_violations(world: World, task: Task) -> list[str]:

@@ -8,9 +8,11 @@ Attempt suspect; a grace that ran out revokes: fence, verdict `unknown`, block a
 from __future__ import annotations
 
 from tenure.core import events as ev
+from tenure.core.accounting import give_back
 from tenure.core.asking import ask, settle
 from tenure.core.attempt import AttemptState
 from tenure.core.attention import AttentionKind
+from tenure.core.budget import amounts_of, highest, overrun
 from tenure.core.canonical import digest
 from tenure.core.commands import Due, DueAnswer, LegAnswer, Renew
 from tenure.core.concluding import conclude
@@ -21,7 +23,8 @@ from tenure.core.granting import void
 from tenure.core.late import LateKind
 from tenure.core.proof import hear_late, is_current, is_live, stale
 from tenure.core.recipient import Node
-from tenure.core.task import CancelStep, Task
+from tenure.core.stopping import advance_stop, request_stop
+from tenure.core.task import CancelStep, StopCause, Task
 
 
 def decide_renew(draft: Draft, command: Renew) -> LegAnswer:
@@ -40,13 +43,17 @@ def decide_renew(draft: Draft, command: Renew) -> LegAnswer:
         _extend(draft, command, delivery)
         if task.cancel_step is CancelStep.REQUESTED:
             draft.emit(ev.CancelAdvanced(task_id=task.task_id, step=CancelStep.SIGNALED))
+        _watch_budget(draft, delivery)
+        advance_stop(draft, draft.get(Task, task.task_id), CancelStep.SIGNALED)
+        task = draft.get(Task, task.task_id)
+    is_asked = task.is_cancel_requested or task.is_stopping
     # A counter that was heard before is a copy on the network: it extends nothing.
     return LegAnswer(
         delivery.delivery_id,
         "renewed" if renewed else "replayed",
         term_ms=draft.terms.lease_ttl_ms if renewed else None,
-        cancel=task.is_cancel_requested,
-        cancel_grace_ms=_grace_left(draft, delivery) if task.is_cancel_requested else None,
+        cancel=is_asked,
+        cancel_grace_ms=_grace_left(draft, delivery) if is_asked else None,
     )
 
 
@@ -54,6 +61,20 @@ def _grace_left(draft: Draft, delivery: Delivery) -> int:
     if delivery.cancel_term is None:
         return draft.terms.cancel_grace_ms
     return max(0, delivery.cancel_term.ends_at_ms - draft.now.wall_ms)
+
+
+def _watch_budget(draft: Draft, before: Delivery) -> None:
+    """Ask the Attempt to end if going on as it does would overrun what it may use before it is heard again."""
+    share = draft.attempt(before.task_id, before.number).spec.share
+    if share is None:
+        return
+    after = draft.get(Delivery, before.delivery_id)
+    dimension = overrun(share, amounts_of(before.usage), amounts_of(after.usage))
+    if dimension is not None:
+        limit = getattr(share, dimension)
+        because = f"it has used {getattr(amounts_of(after.usage), dimension)} of {limit} in {dimension}"
+        task = draft.get(Task, before.task_id)
+        request_stop(draft, task, StopCause.BUDGET, "tenure", because, (dimension,))
 
 
 def _extend(draft: Draft, command: Renew, delivery: Delivery) -> None:
@@ -66,7 +87,7 @@ def _extend(draft: Draft, command: Renew, delivery: Delivery) -> None:
             term_ms=draft.terms.lease_ttl_ms,
             advanced=advanced,
             progress=command.progress,
-            usage=command.usage,
+            usage=highest(delivery.usage, command.usage),
         )
     )
     attempt = draft.attempt(delivery.task_id, delivery.number)
@@ -153,8 +174,10 @@ def revoke(draft: Draft, delivery: Delivery, reason: str) -> None:
             delivery_id=delivery.delivery_id,
             fence=task.fence + 1,
             reason=reason,
+            counted=True,
         )
     )
+    give_back(draft, delivery)
     end_effects(draft, task.task_id, reported=False)
     if draft.get(Node, delivery.node_id).revoked:
         draft.emit(

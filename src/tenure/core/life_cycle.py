@@ -9,12 +9,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tenure.core.account import Account, project_account
 from tenure.core.attempt import ATTEMPT_TRANSITIONS, FINAL_ANSWERS, Attempt, AttemptState
 from tenure.core.delivery import DELIVERY_TRANSITIONS, Delivery, DeliveryState
 from tenure.core.effect import EFFECT_TRANSITIONS, Effect, EffectState
 from tenure.core.ids import Address, AttemptId
 from tenure.core.recipient import Recipient
-from tenure.core.task import TASK_TRANSITIONS, Task, TaskState, queue_key
+from tenure.core.task import AGEING_MS, TASK_TRANSITIONS, Task, TaskState, queue_key
 from tenure.core.world import Space, get
 from tenure.errors import InvariantError
 
@@ -46,8 +47,11 @@ def to_effect(effect: Effect, state: EffectState, **changes: Any) -> Effect:
 def queued(task: Task, attempt: Attempt, ready_at_ms: int) -> Task:
     """Put the Task into its queue, if nothing but a recipient is missing."""
     waits = task.waits_for or task.failed_dependencies or task.is_cancel_requested or task.needs_approval
-    key = None if waits else queue_key(task.spec.route, attempt.harness, attempt.model)
-    return replace(task, queue_key=key, ready_at_ms=ready_at_ms)
+    waits = waits or task.hold is not None or task.is_stopping
+    route = attempt.spec.route or task.spec.route
+    key = None if waits else queue_key(route, attempt.harness, attempt.model)
+    order_ms = ready_at_ms - task.spec.priority * AGEING_MS
+    return replace(task, queue_key=key, ready_at_ms=ready_at_ms, order_ms=order_ms)
 
 
 def end_lease(space: Space, delivery: Delivery, fence: int) -> Task:
@@ -56,7 +60,15 @@ def end_lease(space: Space, delivery: Delivery, fence: int) -> Task:
         raise InvariantError(
             f"{delivery.delivery_id} does not hold {task.task_id}, or {fence} is not the next fence"
         )
+    count_running(space, task, -1)
     return replace(task, lease=None, fence=fence)
+
+
+def count_running(space: Space, task: Task, more: int) -> None:
+    """A project's open leases, which decide whose turn it is. A lease of before projects were counted counts nothing."""
+    account = space.find(Account, project_account(task.project))
+    if account is not None:
+        space.put(replace(account, running=max(0, account.running + more)))
 
 
 def free_slot(space: Space, delivery: Delivery) -> Delivery:

@@ -75,6 +75,15 @@ OPEN_EFFECTS = 100
 """Effects of one Task that are open at a time: they stand in its row, and the end of its lease looks at each."""
 SCOPE_PATTERNS = 100
 """Patterns of each kind in one scope; each is tried on every Effect."""
+CRON_LENGTH = 200
+"""A cron text, or the name of a time zone."""
+SCHEDULES = 1_000
+"""Recurring schedules that are not removed; each is read at every start."""
+MISSED_OCCURRENCES = 100
+"""Occurrences of one schedule that are made up for after the hub was away: what a person can still look through, and what
+one commit can hold. Earlier ones are passed over."""
+OCCURRENCES_COUNTED = 1_000
+"""Missed occurrences that are counted one by one; of more it is only known that there were more."""
 WEBHOOK_BYTES = 4 * 1_048_576
 """The body of a webhook: a push of the most commits that a forge lists stays below. It is read before its signature can
 be checked, so anybody can make the hub hold this much."""
@@ -85,3 +94,17 @@ WEBHOOK_EFFECTS = 100
 WEBHOOKS_AN_HOUR = 5_000
 """Webhooks of one provider claimed within an hour. Each is an event and a row that are kept for good; a busy forge of a
 whole company stays below, and a message that is turned away is only a hint that was missed."""
+POLICY_RULES = 200
+"""Rules of one failure policy; each is tried on every failure."""
+POLICY_RESPONSES = 50
+"""Responses of one failure policy."""
+AVOIDED = 20
+"""Recipients that one Attempt may be told to avoid; they stand in its spec."""
+FEEDBACK_BYTES = 16_384
+"""What an Attempt is told of the one before it: the end of a check's output, where the failures stand."""
+PASSED_OVER = 200
+"""Tasks that one claim may pass over because they must not go to its recipient; behind them it looks no further."""
+TRIED = 20
+"""Attempts told one by one in a question about a Task; of earlier ones only the number is told."""
+SNOOZE_MS = 90 * 86_400_000
+"""A question may be put off for so long: a quarter of a year; what nobody wants to see for longer wants an answer."""

@@ -72,11 +72,14 @@ def node_started(space: Space, event: ev.NodeStarted, now: Now) -> None:
                 capacity=spec.capacity,
                 isolation=spec.isolation,
                 config_digest=spec.config_digest,
-                # The address keeps its blocks and slots, whichever enrolment stands behind it now.
+                # The address keeps its blocks, slots and pause, whichever enrolment stands behind it now.
                 slots_used=known.slots_used if known else 0,
                 blocks=known.blocks if known else (),
                 declared=True,
                 declared_at_ms=now.wall_ms,
+                provider=spec.provider,
+                resumes=spec.resumes,
+                paused=known.paused if known else None,
             )
         )
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from tenure.core.account import Paused
 from tenure.core.ids import Address, AttemptId, IncarnationId, NodeId
 from tenure.core.task import queue_key
 
@@ -30,7 +31,8 @@ OPEN = "open"
 
 class RecipientSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A recipient as its node declares it. `config_digest` is the SHA-256 of its configuration, without
-    secrets."""
+    secrets. `provider`: the account whose quota it draws on; recipients that share one wait together when it is used up.
+    `resumes`: its harness can go on with an earlier session."""
 
     name: str
     harness: str
@@ -39,6 +41,8 @@ class RecipientSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     capacity: int = 1
     isolation: str = OPEN
     config_digest: str = ""
+    provider: str | None = None
+    resumes: bool = False
 
 
 class Recipient(Struct, frozen=True):
@@ -55,10 +59,22 @@ class Recipient(Struct, frozen=True):
     blocks: tuple[AttemptId, ...]
     declared: bool
     declared_at_ms: int
+    provider: str | None = None
+    resumes: bool = False
+    paused: Paused | None = None
 
     @property
     def key(self) -> str:
         return self.address
+
+    @property
+    def may_work(self) -> bool:
+        return not self.blocks and self.paused is None
+
+    @property
+    def quotas(self) -> tuple[str, ...]:
+        """Whose capacity it draws on: its own machine's and, if it names one, its provider's."""
+        return (self.address, self.provider) if self.provider else (self.address,)
 
     @property
     def is_blocked(self) -> bool:
@@ -87,6 +103,7 @@ class Node(Struct, frozen=True):
     recipients: tuple[Address, ...]
     enrolled_at_ms: int
     started_at_ms: int
+    paused: Paused | None = None
 
     @property
     def key(self) -> str:

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from tenure.core import events as ev
-from tenure.core.asking import settle
-from tenure.core.attempt import FINAL_ANSWERS, Answer, Attempt, AttemptSpec, Hypothesis, Relation, Verdict
+from tenure.core.accounting import free_key
+from tenure.core.asking import closed_refusal, settle
+from tenure.core.attempt import FINAL_ANSWERS, Answer, Attempt, Relation, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
-from tenure.core.commands import CloseAttention, Done, Reconcile, Reconciled, Refusal, Retry
+from tenure.core.commands import CloseAttention, Done, Reconcile, Reconciled, Refusal
 from tenure.core.concluding import TASK_END_OF
 from tenure.core.delivery import Delivery
 from tenure.core.draft import Draft
 from tenure.core.ids import attempt_id
 from tenure.core.late import Late
-from tenure.core.limits import OBJECTIVE_BYTES, REASON_LENGTH
-from tenure.core.submission import create_attempt, work_digest
+from tenure.core.limits import REASON_LENGTH
+from tenure.core.retrying import Said, effects_refusal, succeed
 from tenure.core.task import Task, TaskState
 
 CLOSABLE = frozenset(
@@ -32,6 +31,8 @@ CLOSABLE = frozenset(
         AttentionKind.CLOCK_STEPPED,
         AttentionKind.NODE_INCOMPATIBLE,
         AttentionKind.UNKNOWN_DELIVERY,
+        AttentionKind.DEPENDENCY_FAILED,
+        AttentionKind.SCHEDULE_FAILED,
     }
 )
 """Questions that are done once somebody has read them; the others have an answer of their own."""
@@ -91,6 +92,7 @@ def decide_reconcile(draft: Draft, command: Reconcile) -> Reconciled | Refusal:
     if command.tree_gone:
         _free_by_word(draft, attempt, command.by)
     if command.answer in FINAL_ANSWERS:
+        free_key(draft, task)
         settle(draft, AttentionKind.UNKNOWN, attempt.attempt_id, f"answered {command.answer} by {command.by}")
     successor = _carry_out(draft, command, task, attempt)
     return Reconciled(task.task_id, attempt.number, command.answer, successor)
@@ -174,22 +176,13 @@ def _answer_refusal(draft: Draft, command: Reconcile, task: Task, attempt: Attem
     return None
 
 
-def effects_refusal(task: Task) -> Refusal:
-    return Refusal(
-        "effect_in_doubt",
-        f"it is not known yet what became of {len(task.open_effects)} Effect(s) of {task.task_id}, first {task.open_effects[0]}; "
-        "nothing follows before that is (`tenure effect list`).",
-        {"effects": list(task.open_effects)},
-    )
-
-
 def _accepted(command: Reconcile, reports: Sequence[Late]) -> TaskState | None:
     return next((_end_of(report) for report in reports if report.late_id == command.late_id), None)
 
 
 def _carry_out(draft: Draft, command: Reconcile, task: Task, attempt: Attempt) -> int | None:
     if command.answer is Answer.RERUN:
-        return succeed(draft, attempt, command.by, command.because, Relation.RETRY)
+        return succeed(draft, attempt, Said(command.by, command.because), Relation.RETRY)
     if task.is_terminal or task.is_cancel_requested:
         return None
     if command.answer is Answer.RETIRE:
@@ -207,88 +200,17 @@ def _carry_out(draft: Draft, command: Reconcile, task: Task, attempt: Attempt) -
     return None
 
 
-def succeed(
-    draft: Draft, attempt: Attempt, by: str, because: str, relation: Relation, objective: str | None = None
-) -> int:
-    """Append Attempt N+1, with what it changes and why as its hypothesis."""
-    before = work_digest(attempt.spec)
-    changed = attempt.spec if objective is None else replace(attempt.spec, objective=objective)
-    spec: AttemptSpec = replace(
-        changed,
-        follows=attempt.number,
-        relation=relation,
-        failure_class=attempt.outcome.failure_class if attempt.outcome else None,
-        hypothesis=Hypothesis(
-            because=because, by=by, before_digest=before, after_digest=work_digest(changed)
-        ),
-    )
-    create_attempt(draft, attempt.task_id, attempt.number + 1, spec)
-    return attempt.number + 1
-
-
-def decide_retry(draft: Draft, command: Retry) -> Reconciled | Refusal:
-    """Answer a question: the answer is appended to the objective, so the new Attempt sees what the old one
-    asked for."""
-    task = draft.find(Task, command.task_id)
-    if task is None:
-        return Refusal("not_found", f"there is no Task {command.task_id}.", {"task_id": command.task_id})
-    attempt = draft.newest_attempt(task)
-    if task.is_terminal or task.is_cancel_requested:
-        return Refusal(
-            "terminal",
-            f"{task.task_id} has ended or is being canceled ({task.state}); submit a Task that continues it.",
-            {"state": str(task.state)},
-        )
-    if attempt.verdict is Verdict.UNKNOWN:
-        return Refusal(
-            "not_offered",
-            f"{attempt.attempt_id} ended unknown; answer that first: reconcile it with rerun, accept, retire or investigate.",
-            {"attempt": attempt.attempt_id},
-        )
-    if task.open_effects and task.lease is None:
-        return effects_refusal(task)
-    if attempt.verdict is not Verdict.ASKED:
-        if _was_made_by(attempt, command):
-            return Reconciled(task.task_id, attempt.number - 1, Answer.RERUN, attempt.number)
-        return Refusal(
-            "not_offered",
-            f"{task.task_id} is under way ({attempt.state}); there is nothing to retry.",
-            {"state": str(task.state)},
-        )
-    if not command.because.strip() or len(command.because) > REASON_LENGTH:
-        return Refusal(
-            "invalid", f"a retry needs a reason of 1 to {REASON_LENGTH} characters.", {"field": "because"}
-        )
-    objective = f"{attempt.spec.objective}\n\nAnswer from {command.by}: {command.because}"
-    if len(objective.encode("utf-8", "surrogatepass")) > OBJECTIVE_BYTES:
-        return Refusal(
-            "too_large",
-            "objective and answer together are too long; give a shorter answer.",
-            {"field": "because"},
-        )
-    settle(draft, AttentionKind.ASKED, attempt.attempt_id, f"answered by {command.by}")
-    number = succeed(draft, attempt, command.by, command.because, Relation.REPLAN, objective)
-    return Reconciled(task.task_id, attempt.number, Answer.RERUN, number)
-
-
-def _was_made_by(attempt: Attempt, command: Retry) -> bool:
-    """Is this Attempt what the same answer of the same person has made? Then that is told again (`once`)."""
-    why = attempt.spec.hypothesis
-    return (
-        attempt.spec.relation is Relation.REPLAN
-        and why is not None
-        and (why.by, why.because) == (command.by, command.because)
-    )
-
-
 def decide_close(draft: Draft, command: CloseAttention) -> Done | Refusal:
     item = draft.find(Attention, command.item_id)
     if item is None:
         return Refusal(
             "not_found", f"there is no attention item {command.item_id}.", {"item_id": command.item_id}
         )
+    words = f"{command.by}: {command.because}"[:REASON_LENGTH]
     if not item.open:
-        return Done(replayed=True)
+        if item.closed_because == words:
+            return Done(replayed=True)
+        return closed_refusal(item)
     if item.version != command.item_version:
         return Refusal(
             "conflict",
@@ -301,5 +223,5 @@ def decide_close(draft: Draft, command: CloseAttention) -> Done | Refusal:
             f"a question of kind {item.kind} is closed by its own answer, not by reading it.",
             {"kind": str(item.kind)},
         )
-    settle(draft, item.kind, item.subject, f"{command.by}: {command.because}"[:REASON_LENGTH])
+    settle(draft, item.kind, item.subject, words, by=command.by)
     return Done()

@@ -12,9 +12,11 @@ runs out by itself."""
 from __future__ import annotations
 
 from tenure.core import events as ev
+from tenure.core.accounting import give_back, settle_late
 from tenure.core.asking import ask
 from tenure.core.attempt import Attempt, Outcome, Verdict
 from tenure.core.attention import AttentionKind
+from tenure.core.budget import amounts_of
 from tenure.core.cancellation import finish_cancel
 from tenure.core.commands import HandBack, Holding, LegAnswer, Refusal, Report, Snapshot, SnapshotAnswer
 from tenure.core.concluding import ask_unknown, conclude
@@ -26,6 +28,7 @@ from tenure.core.ids import DeliveryId
 from tenure.core.late import Late, LateKind, late_id
 from tenure.core.proof import hear_late, is_current, is_live, stale
 from tenure.core.recipient import Node
+from tenure.core.stopping import advance_stop, withdraw
 from tenure.core.task import CancelStep, Task
 
 
@@ -50,8 +53,10 @@ def decide_report(draft: Draft, command: Report) -> LegAnswer:
             fence=task.fence + 1,
             digest=command.digest,
             outcome=command.outcome,
+            counted=True,
         )
     )
+    give_back(draft, delivery)
     end_effects(draft, task.task_id, reported=True)
     reason = command.outcome.summary or str(command.outcome.verdict)
     conclude(draft, task.task_id, CancelStep.ACKNOWLEDGED, reason)
@@ -70,6 +75,7 @@ def _late_report(draft: Draft, command: Report, delivery: Delivery) -> LegAnswer
     if draft.find(Late, late_id(delivery.delivery_id, LateKind.REPORT, command.digest)) is not None:
         return LegAnswer(delivery.delivery_id, "late")
     hear_late(draft, command.proof, delivery, LateKind.REPORT, command.digest, command.outcome)
+    settle_late(draft, delivery, amounts_of(command.outcome.usage))
     if delivery.slot and proves_gone(command.outcome) and not _holds(draft, delivery):
         _free(draft, delivery, "its node reported late")
     attempt = draft.attempt(delivery.task_id, delivery.number)
@@ -128,8 +134,12 @@ def decide_hand_back(draft: Draft, command: HandBack) -> LegAnswer:
             detail=command.detail,
         )
     )
+    give_back(draft, delivery)
     if task.is_cancel_requested:
         finish_cancel(draft, draft.get(Task, task.task_id), CancelStep.ACKNOWLEDGED)
+    elif task.is_stopping:
+        advance_stop(draft, task, CancelStep.ACKNOWLEDGED)
+        withdraw(draft, draft.get(Task, task.task_id))
     return LegAnswer(delivery.delivery_id, "handed_back")
 
 

@@ -14,8 +14,17 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from tenure.core.budget import Budget, Tally
+from tenure.core.hold import Hold
 from tenure.core.ids import DeliveryId, EffectId, TaskId
 from tenure.core.scope import Scope
+
+DEFAULT_PROJECT = "default"
+"""The project of a Task that names none."""
+AGEING_MS = 600_000
+"""What one step of priority is worth: ten minutes of waiting."""
+PRIORITY = 10
+"""The highest priority; the lowest is its negative."""
 
 
 class TaskState(StrEnum):
@@ -29,7 +38,9 @@ class TaskState(StrEnum):
 
 
 TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
-    TaskState.SUBMITTED: frozenset({TaskState.WORKING, TaskState.CANCELED, TaskState.REJECTED}),
+    TaskState.SUBMITTED: frozenset(
+        {TaskState.WORKING, TaskState.INPUT_REQUIRED, TaskState.CANCELED, TaskState.REJECTED}
+    ),
     TaskState.WORKING: frozenset(
         {TaskState.INPUT_REQUIRED, TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED}
     ),
@@ -91,7 +102,11 @@ class TaskSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     `route` is a recipient (`NAME@NODE`), a recipient's bare name, or a pool. `repository` without `base_sha`
     is refused: a base is named, never guessed later. `scope` says what its Attempts may do outside; with `approval`
     a person must allow the first one. `command` replaces the recipient's own command where
-    that recipient allows it. `timeout_s` bounds one Attempt."""
+    that recipient allows it. `timeout_s` bounds one Attempt.
+
+    It starts when every Task in `after` has completed, every one in `after_failure` has ended otherwise, and every one
+    in `after_end` has ended. `priority`: -10 to 10. `concurrency_key`: of all Tasks with the same one only one runs at a
+    time. `policy`: the name of a failure policy."""
 
     objective: str
     route: str
@@ -110,13 +125,32 @@ class TaskSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     labels: dict[str, str] = {}
     scope: Scope | None = None
     approval: bool = False
+    after_failure: tuple[TaskId, ...] = ()
+    after_end: tuple[TaskId, ...] = ()
+    deadline_ms: int | None = None
+    project: str | None = None
+    priority: int = 0
+    concurrency_key: str | None = None
+    policy: str | None = None
+    budget: Budget | None = None
+
+    @property
+    def dependencies(self) -> tuple[TaskId, ...]:
+        """Every Task that it waits for, in whichever way."""
+        return (*self.after, *self.after_failure, *self.after_end)
 
 
 class Task(Struct, frozen=True):
     """A Task as it stands. `attempts` counts Attempts; the newest one is the only one that can be open.
 
     `open_effects`: those that are neither confirmed nor absent; while there are any after the lease has ended, the Task
-    has no further Attempt and does not end (`reconcile_first`). `last_effect_of`: the Delivery that last began one."""
+    has no further Attempt and does not end (`reconcile_first`). `last_effect_of`: the Delivery that last began one.
+
+    `order_ms` is its place in its queue: when it became ready, earlier by `AGEING_MS` for each step of priority. So a
+    Task overtakes those that came at most so much before it, and none waits for ever. `due_at_ms`: when its deadline
+    must be looked at. `budget` is what holds for it, `tally` what it has used. `hold`: what keeps it out of its queue
+    beside the rest; `held_on` is the hold's subject. `decided`: the newest
+    Attempt whose end was decided about. `stop`: how far the stopping of its newest Attempt has come."""
 
     task_id: TaskId
     spec: TaskSpec
@@ -143,6 +177,17 @@ class Task(Struct, frozen=True):
     open_effects: tuple[EffectId, ...] = ()
     needs_approval: bool = False
     last_effect_of: DeliveryId | None = None
+    project: str = DEFAULT_PROJECT
+    order_ms: int = 0
+    deadline_ms: int | None = None
+    cancel_tree: bool = False
+    due_at_ms: int | None = None
+    budget: Budget = Budget()
+    tally: Tally = Tally()
+    hold: Hold | None = None
+    decided: int = 0
+    held_on: str | None = None
+    stop: Stop | None = None
 
     @property
     def key(self) -> str:
@@ -155,6 +200,32 @@ class Task(Struct, frozen=True):
     @property
     def is_cancel_requested(self) -> bool:
         return self.cancel_step is not None
+
+    @property
+    def is_stopping(self) -> bool:
+        """Was its newest Attempt asked to end?"""
+        return self.stop is not None and self.stop.number == self.attempts
+
+
+class StopCause(StrEnum):
+    """Why an Attempt is to end although its Task goes on."""
+
+    PERSON = "person"
+    BUDGET = "budget"
+    DEADLINE = "deadline"
+
+
+class Stop(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The stopping of one Attempt: the cancellation protocol for it alone. `dimensions`: of the budget, where that is the
+    cause."""
+
+    number: int
+    step: CancelStep
+    cause: StopCause
+    because: str
+    by: str
+    at_ms: int
+    dimensions: tuple[str, ...] = ()
 
 
 def queue_key(route: str, harness: str | None, model: str | None) -> str:

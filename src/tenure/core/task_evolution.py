@@ -5,13 +5,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tenure.core import events as ev
+from tenure.core.account import Account, new_account, project_account
 from tenure.core.attempt import ANSWER_TRANSITIONS, Answer, Attempt, AttemptState, Verdict
 from tenure.core.attention import Attention, item_id
 from tenure.core.canonical import digest
 from tenure.core.delivery import Delivery, DeliveryState, Now, term_from
 from tenure.core.ids import attempt_id
 from tenure.core.life_cycle import lift_block, queued, to_attempt, to_task
-from tenure.core.task import CANCEL_TRANSITIONS, CancelStep, Task, TaskState
+from tenure.core.task import CANCEL_TRANSITIONS, DEFAULT_PROJECT, CancelStep, Task, TaskState
 from tenure.core.world import Space, get
 from tenure.errors import InvariantError
 
@@ -40,8 +41,14 @@ def task_submitted(space: Space, event: ev.TaskSubmitted, now: Now) -> None:
             submitted_at_ms=now.wall_ms,
             ended_at_ms=None,
             end_reason=None,
+            project=event.spec.project or DEFAULT_PROJECT,
+            deadline_ms=event.spec.deadline_ms,
+            due_at_ms=event.spec.deadline_ms,
+            budget=event.budget,
         )
     )
+    if event.project is not None and space.find(Account, project_account(event.project)) is None:
+        space.put(new_account(project_account(event.project), now.wall_ms))
 
 
 def attempt_created(space: Space, event: ev.AttemptCreated, now: Now) -> None:
@@ -74,8 +81,10 @@ def attempt_created(space: Space, event: ev.AttemptCreated, now: Now) -> None:
     needs = (
         event.spec.hypothesis is None and task.spec.approval
     )  # what a person asked for needs no second word
-    task = to_task(task, state, attempts=event.number, voided_offers=0, needs_approval=needs)
-    space.put(queued(task, attempt, max(now.wall_ms, task.ready_at_ms)))
+    task = to_task(
+        task, state, attempts=event.number, voided_offers=0, needs_approval=needs, hold=None, held_on=None
+    )
+    space.put(queued(task, attempt, max(now.wall_ms, task.ready_at_ms, event.ready_at_ms or 0)))
 
 
 def dependency_completed(space: Space, event: ev.DependencyCompleted, now: Now) -> None:
@@ -119,7 +128,18 @@ def task_ended(space: Space, event: ev.TaskEnded, now: Now) -> None:
     task = get(space, Task, event.task_id)
     if task.is_terminal or task.lease is not None:
         raise InvariantError(f"{task.task_id} cannot end: it is {task.state}, lease {task.lease}")
-    space.put(to_task(task, event.state, queue_key=None, ended_at_ms=now.wall_ms, end_reason=event.reason))
+    space.put(
+        to_task(
+            task,
+            event.state,
+            queue_key=None,
+            ended_at_ms=now.wall_ms,
+            end_reason=event.reason,
+            due_at_ms=None,
+            hold=None,
+            held_on=None,
+        )
+    )
 
 
 def cancel_advanced(space: Space, event: ev.CancelAdvanced, now: Now) -> None:
@@ -127,8 +147,14 @@ def cancel_advanced(space: Space, event: ev.CancelAdvanced, now: Now) -> None:
     if event.step is CancelStep.REQUESTED:
         if task.cancel_step is not None:
             raise InvariantError(f"{task.task_id} was asked to cancel before")
-        task = replace(task, cancel_because=event.because, cancel_at_ms=now.wall_ms, queue_key=None)
-        _arm_cancel(space, task, event.grace_ms, now)
+        task = replace(
+            task,
+            cancel_because=event.because,
+            cancel_at_ms=now.wall_ms,
+            cancel_tree=event.tree,
+            queue_key=None,
+        )
+        arm_cancel(space, task, event.grace_ms, now)
     elif task.cancel_step is None or event.step not in CANCEL_TRANSITIONS[task.cancel_step]:
         raise InvariantError(
             f"cancellation of {task.task_id} cannot go from {task.cancel_step} to {event.step}"
@@ -136,12 +162,13 @@ def cancel_advanced(space: Space, event: ev.CancelAdvanced, now: Now) -> None:
     space.put(replace(task, cancel_step=event.step))
 
 
-def _arm_cancel(space: Space, task: Task, grace_ms: int, now: Now) -> None:
-    """From now on the holder of an acknowledged lease has `cancel_grace` to answer."""
+def arm_cancel(space: Space, task: Task, grace_ms: int, now: Now) -> None:
+    """From now on the holder of an acknowledged lease has `cancel_grace` to answer. One that was asked before has no more
+    time than it had."""
     if task.lease is None:
         return
     delivery = get(space, Delivery, task.lease)
-    if delivery.state is DeliveryState.DELIVERED:
+    if delivery.state is DeliveryState.DELIVERED and delivery.cancel_term is None:
         grace = term_from(now, grace_ms)
         due = min(grace.ends_at_ms, delivery.term.ends_at_ms)
         space.put(replace(delivery, cancel_term=grace, due_at_ms=due))
@@ -186,8 +213,17 @@ def attention_opened(space: Space, event: ev.AttentionOpened, now: Now) -> None:
             opened_at_ms=before.opened_at_ms if before and before.open else now.wall_ms,
             closed_at_ms=None,
             closed_because=None,
+            assigned_to=before.assigned_to if before and before.open else None,
+            notified_version=before.notified_version if before else 0,
         )
     )
+    is_news = before is None or not before.open
+    if not isinstance(event, ev.TaskAttentionOpened) or not event.counted or not is_news:
+        return
+    task = get(space, Task, event.task_id)
+    if not task.is_terminal:
+        tally = replace(task.tally, interruptions=task.tally.interruptions + 1)
+        space.put(replace(task, tally=tally))
 
 
 def attention_closed(space: Space, event: ev.AttentionClosed, now: Now) -> None:
@@ -199,5 +235,7 @@ def attention_closed(space: Space, event: ev.AttentionClosed, now: Now) -> None:
             version=item.version + 1,
             closed_at_ms=now.wall_ms,
             closed_because=event.because,
+            closed_by=event.by,
+            snoozed_until_ms=None,
         )
     )

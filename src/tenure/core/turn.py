@@ -66,6 +66,9 @@ class TurnSaid(Struct, frozen=True, kw_only=True):
     summary: str = ""
     failure_class: FailureClass | None = None
     http_status: int | None = None
+    retry_after_s: float | None = None
+    reset_at_ms: int | None = None
+    score: float | None = None
     details: str | None = None
     artifacts: tuple[Artifact, ...] = ()
     question: str | None = None
@@ -171,6 +174,9 @@ def turn_evidence(ended: StepEnded, said: TurnSaid, rules: TurnRules) -> Evidenc
         session_id=said.session_id,
         http_status=said.http_status,
         claimed_class=said.failure_class,
+        retry_after_s=said.retry_after_s,
+        reset_at_ms=said.reset_at_ms,
+        score=said.score,
         text=said.summary,
         details=said.details,
         artifacts=said.artifacts,

@@ -9,13 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tenure.core.access import Credential, Hub
+from tenure.core.account import Account
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention
+from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery
 from tenure.core.effect import Effect
+from tenure.core.gate import Gate
 from tenure.core.ids import AttemptId, ClaimId, NodeId, TaskId
 from tenure.core.late import Late
+from tenure.core.policy import PolicyChoice, PolicyDocument
 from tenure.core.recipient import Node, Recipient
+from tenure.core.review import Review
+from tenure.core.schedule import Schedule
 from tenure.core.scope import EffectKind
 from tenure.core.task import Task
 from tenure.core.webhook import Inbound
@@ -24,12 +30,19 @@ from tenure.errors import InvariantError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Entity = Task | Attempt | Delivery | Recipient | Node | Attention | Late | Credential | Hub | Effect | Inbound
+Entity = (
+    Task | Attempt | Delivery | Recipient | Node | Attention | Late | Credential | Hub | Effect | Inbound | Schedule
+    | Account | Circuit | Gate | Review | PolicyDocument | PolicyChoice
+)  # fmt: skip
 ENTITY_KINDS: tuple[type[Entity], ...] = (
-    Task, Attempt, Delivery, Recipient, Node, Attention, Late, Credential, Hub, Effect, Inbound,
+    Task, Attempt, Delivery, Recipient, Node, Attention, Late, Credential, Hub, Effect, Inbound, Schedule,
+    Account, Circuit, Gate, Review, PolicyDocument, PolicyChoice,
 )  # fmt: skip
 
-E = TypeVar("E", Task, Attempt, Delivery, Recipient, Node, Attention, Late, Credential, Hub, Effect, Inbound)
+E = TypeVar(
+    "E", Task, Attempt, Delivery, Recipient, Node, Attention, Late, Credential, Hub, Effect, Inbound, Schedule,
+    Account, Circuit, Gate, Review, PolicyDocument, PolicyChoice,
+)  # fmt: skip
 Changes = dict[type[Any], dict[str, Any]]
 
 
@@ -121,13 +134,15 @@ class World:
         found = [one for one in self.every(Effect) if identity in (one.identity, one.twin)]
         return sorted(found, key=lambda one: one.effect_id)
 
-    def candidates(self, queues: tuple[str, ...], limit: int, now_ms: int) -> list[TaskId]:
-        """At most `limit` Tasks (or a few more) that stand in one of the queues and are ready, the longest
-        ready first."""
+    def waiting(self, queues: tuple[str, ...], limit: int, now_ms: int) -> dict[str, list[tuple[int, str]]]:
+        """For each project at most `limit` places (`Task.order_ms`, Task), or a few more, of its Tasks that stand in one of
+        the queues and are ready; in order."""
         wanted = set(queues)
-        ready = [one for one in self.every(Task) if one.queue_key in wanted and one.ready_at_ms <= now_ms]
-        ready.sort(key=lambda one: (one.ready_at_ms, one.task_id))
-        return [one.task_id for one in ready[:limit]]
+        found: dict[str, list[tuple[int, str]]] = {}
+        for one in self.every(Task):
+            if one.queue_key in wanted and one.ready_at_ms <= now_ms:
+                found.setdefault(one.project, []).append((one.order_ms, one.task_id))
+        return {project: sorted(places)[:limit] for project, places in found.items()}
 
     def accept(self, changes: Changes) -> None:
         """Take over what a decision changed."""

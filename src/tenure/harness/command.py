@@ -1,8 +1,8 @@
 """The command harness: any program, or a few lines of shell.
 
-The prompt (the objective and its context) is always written to a file in the run folder; the recipient says
-whether it stands on standard input or as the last argument as well. What the program says in the harness
-protocol is weighed against its exit code by `core.turn.judge_turn`.
+The prompt (the objective, what the checks said of the Attempt before, and the context) is always written to a
+file in the run folder; the recipient says whether it stands on standard input or as the last argument as well.
+What the program says in the harness protocol is weighed against its exit code by `core.turn.judge_turn`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tenure.runtime.settings_schema import RecipientSettings
 
 PROMPT_FILE: Final = "prompt.md"
 SHELL: Final = "/bin/sh"
+CANCEL_LINE: Final = '{"type": "cancel"}'
 MAX_PROMPT_ARGUMENT_BYTES: Final = 131_071
 """Linux takes no single argument of 128 KiB or more (MAX_ARG_STRLEN, with its end mark)."""
 
@@ -58,6 +59,7 @@ class CommandHarness:
             cwd=working_folder(request, recipient, values),
             stdin_path=prompt_file if recipient.prompt == "stdin" else None,
             files=(LaunchFile(path=prompt_file, content=prompt.encode("utf-8", "replace")),),
+            cancel_line=CANCEL_LINE if recipient.cancel == "message" else None,
         )
 
     def judge(self, ended: StepEnded, lines: Iterable[ProtocolLine]) -> Judgement:
@@ -71,8 +73,10 @@ class CommandHarness:
 
 
 def prompt_text(request: LaunchRequest) -> str:
-    """The prompt: the objective, then where each piece of context lies."""
+    """The prompt: the objective, then what is to be said of the Attempt before, then where each piece of context lies."""
     parts = [request.spec.objective.rstrip("\n")]
+    if request.spec.feedback:
+        parts.append(request.spec.feedback.strip("\n"))
     if request.inputs:
         context = "\n".join(f"- {item.uri}: {item.path}" for item in request.inputs)
         parts.append(f"Context, each as a file:\n{context}")
@@ -91,7 +95,25 @@ def placeholder_values(
         "task": request.task_id,
         "attempt": str(request.attempt_no),
         "model": request.spec.model or recipient.model or "",
+        "session_id": session_of(request, recipient) or "",
     }
+
+
+def session_of(request: LaunchRequest, recipient: RecipientSettings) -> str | None:
+    """The session that the program is to go on with; None for a new one.
+
+    Raises:
+        ConfigurationError: it cannot stand on a command line.
+    """
+    session_id = request.spec.session_id
+    if session_id is None or not recipient.can_resume:
+        return None
+    if session_id.startswith("-"):
+        raise ConfigurationError(
+            f"the session {session_id!r} cannot be resumed: as a word of a command line it would be an option",
+            recipient=recipient.name,
+        )
+    return session_id
 
 
 def filled(text: str, values: dict[str, str]) -> str:
@@ -102,7 +124,7 @@ def filled(text: str, values: dict[str, str]) -> str:
 def command_line(
     request: LaunchRequest, recipient: RecipientSettings, values: dict[str, str]
 ) -> tuple[str, ...]:
-    """The words to execute: the Attempt's own command as it is, else the recipient's.
+    """The words to execute: the Attempt's own command as it is, else what resumes its session, else the recipient's.
 
     Raises:
         ConfigurationError: there is no command, or it cannot be executed as it stands.
@@ -116,6 +138,8 @@ def command_line(
                 recipient=recipient.name,
             )
         argv = request.spec.command
+    elif recipient.resume and values["session_id"]:
+        argv = (*(filled(word, values) for word in recipient.resume), *last)
     elif recipient.script is not None:
         argv = (SHELL, "-c", recipient.script, "sh", *last)
     elif recipient.argv:
@@ -166,6 +190,8 @@ def attempt_variables(
         variables["TENURE_WORKTREE"] = request.worktree
     if model := request.spec.model or recipient.model:
         variables["TENURE_MODEL"] = model
+    if session_id := session_of(request, recipient):
+        variables |= {"TENURE_SESSION_ID": session_id, "TENURE_RESUME": "1"}
     return variables
 
 

@@ -7,9 +7,11 @@ lone surrogates; numbers are finite and bounded.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any, Final, cast, final
 
 from msgspec import Struct
@@ -28,6 +30,11 @@ MAX_OPTIONS: Final = 20
 MAX_ARTIFACTS: Final = 100
 MAX_DETAILS: Final = 65_536
 """Characters of a result's evidence as JSON."""
+MAX_WAIT_S: Final = 8 * 86_400
+"""The longest wait that is believed: quotas are counted by the week at most."""
+MAX_SCORE: Final = 1e15
+LAST_INSTANT_S: Final = 253_402_300_799
+"""The end of the year 9999, the last that RFC 3339 can write."""
 
 STATED_WORDS: Final = frozenset(Word) - {Word.UNREADABLE}
 """What `verdict` may say in a result."""
@@ -72,12 +79,16 @@ class Ask(Struct, frozen=True, kw_only=True, tag="ask"):
 
 
 class Result(Struct, frozen=True, kw_only=True, tag="result"):
-    """The program's own verdict. `details` is the JSON object it sent as evidence, as text."""
+    """The program's own verdict. `details` is the JSON object it sent as evidence, as text. `retry_after_s` is at most
+    `MAX_WAIT_S`; `reset_at_ms` is not held against any clock here."""
 
     verdict: Word
     summary: str = ""
     failure_class: FailureClass | None = None
     http_status: int | None = None
+    retry_after_s: float | None = None
+    reset_at_ms: int | None = None
+    score: float | None = None
     details: str | None = None
     artifacts: tuple[Artifact, ...] = ()
     notes: tuple[str, ...] = ()
@@ -148,11 +159,12 @@ def parse_usage(message: Object, notes: Notes) -> ProtocolLine:
 
 def parse_session(message: Object, notes: Notes) -> ProtocolLine:
     session_id = text_of(message, "session_id", MAX_LABEL, notes)
-    return (
-        Session(session_id=session_id, notes=notes.told)
-        if session_id
-        else Bad(reason="session without session_id")
-    )
+    if not session_id:
+        return Bad(reason="session without session_id")
+    if session_id.startswith("-"):
+        # It becomes a word of a command line when the session is resumed.
+        return Bad(reason="session_id begins with a dash")
+    return Session(session_id=session_id, notes=notes.told)
 
 
 def parse_ask(message: Object, notes: Notes) -> ProtocolLine:
@@ -172,11 +184,18 @@ def parse_result(message: Object, notes: Notes) -> ProtocolLine:
         return Bad(reason="result without a known verdict", maybe_result=True)
     verdict = Word(said)
     evidence = object_of(message, "evidence", notes)
+    # Beside the verdict or in the evidence, where the HTTP status stands as well.
+    measures = {
+        name: message.get(name, evidence.get(name)) for name in ("retry_after_s", "reset_at", "score")
+    }
     return Result(
         verdict=verdict,
         summary=text_of(message, "summary", MAX_TEXT, notes) or "",
         failure_class=class_of(message, verdict, notes),
         http_status=status_of(evidence, notes),
+        retry_after_s=wait_of(measures["retry_after_s"], notes),
+        reset_at_ms=reset_of(measures["reset_at"], notes),
+        score=score_of(measures["score"], notes),
         details=details_of(evidence, notes),
         artifacts=tuple(parse_artifacts(message, notes)),
         notes=notes.told,
@@ -229,6 +248,46 @@ def status_of(evidence: Object, notes: Notes) -> int | None:
         notes.add("result: evidence.http_status is not a status from 100 to 599")
         return None
     return status
+
+
+def wait_of(value: Any, notes: Notes) -> float | None:
+    """How long to wait before the next try, in seconds."""
+    if value is None:
+        return None
+    if not is_number(value) or value < 0:
+        notes.add("result: retry_after_s is not a number of seconds from 0")
+        return None
+    if value > MAX_WAIT_S:
+        notes.add(f"result: retry_after_s is {value:g}; at most {MAX_WAIT_S} is believed")
+        return float(MAX_WAIT_S)
+    return float(value)
+
+
+def reset_of(value: Any, notes: Notes) -> int | None:
+    """When there is room again, in milliseconds since the epoch: from RFC 3339 with a zone, or from seconds."""
+    if value is None:
+        return None
+    seconds: float | None = None
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError, OverflowError):
+            moment = datetime.fromisoformat(value)
+            seconds = moment.timestamp() if moment.tzinfo else None
+    elif is_number(value):
+        seconds = value
+    if seconds is None or not 0 <= seconds <= LAST_INSTANT_S:
+        notes.add("result: reset_at is neither an RFC 3339 time with a zone nor seconds since 1970")
+        return None
+    return round(seconds * 1000)
+
+
+def score_of(value: Any, notes: Notes) -> float | None:
+    """How good the program says its result is."""
+    if value is None:
+        return None
+    if not is_number(value) or abs(value) > MAX_SCORE:
+        notes.add(f"result: score is not a number from -{MAX_SCORE:g} to {MAX_SCORE:g}")
+        return None
+    return float(value)
 
 
 def details_of(evidence: Object, notes: Notes) -> str | None:

@@ -72,7 +72,8 @@ class LaunchFile(Struct, frozen=True, kw_only=True):
 class Launch(Struct, frozen=True, kw_only=True):
     """What is to be executed.
 
-    `env` is complete and holds secrets (the model's login): it is neither logged nor reported. `stdin_path`:
+    `cancel_line`: what the program is told on `TENURE_CONTROL_FD`, before any signal, when it is to end; None: it has no
+    cancel of its own. `env` is complete and holds secrets (the model's login): it is neither logged nor reported. `stdin_path`:
     the file on standard input; None for an empty one. Nothing is read from a terminal.
     """
 
@@ -81,6 +82,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     cwd: str
     stdin_path: str | None
     files: tuple[LaunchFile, ...]
+    cancel_line: str | None = None
 
 
 class Harness(Protocol):

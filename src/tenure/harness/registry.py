@@ -52,4 +52,6 @@ def recipient_spec(recipient: RecipientSettings) -> RecipientSpec:
         capacity=recipient.capacity,
         isolation=recipient.isolation,
         config_digest=digest(public),
+        provider=recipient.provider,
+        resumes=recipient.can_resume,
     )

@@ -215,10 +215,11 @@ class Queries:
     ) -> tuple[api.AttentionBody, ...]:
         """Questions to people, each with what can be answered. `after`: see `_place`."""
         items = await self._ledger.attention(open_only, limit, _place(after))
-        answers = await self._answers(items)
+        answers = await self.answers(items)
         return tuple(views.attention_body(one, answers.get(one.item_id, {})) for one in items)
 
-    async def _answers(self, items: Iterable[Attention]) -> dict[str, dict[str, str]]:
+    async def answers(self, items: Iterable[Attention]) -> dict[str, dict[str, str]]:
+        """What can be answered to each open question, and what that will do, by the question's id."""
         found: dict[str, dict[str, str]] = {}
         unknown = [one for one in items if one.open and one.kind is AttentionKind.UNKNOWN]
         attempts = await self._ledger.find_many(Attempt, [one.subject for one in unknown])

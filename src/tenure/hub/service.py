@@ -27,6 +27,7 @@ from tenure.core.delivery import Terms
 from tenure.core.ids import DeliveryId, IncarnationId, NodeId
 from tenure.hub.access import Access, Principal, bearer, superseded
 from tenure.hub.alarm import Alarm
+from tenure.hub.companion import Companion
 from tenure.hub.effects.broker import Broker
 from tenure.hub.effects.capability import Capabilities, Capability
 from tenure.hub.effects.registry import Registry
@@ -37,6 +38,7 @@ from tenure.hub.loops.doubt import DoubtLoop
 from tenure.hub.loops.due import DueLoop
 from tenure.hub.loops.ready import ReadyLoop
 from tenure.hub.loops.release import ReleaseLoop
+from tenure.hub.loops.schedule import ScheduleLoop
 from tenure.hub.presence import Presence
 from tenure.hub.record import Record
 from tenure.hub.waiting import WaitingRoom
@@ -89,10 +91,16 @@ class Hub:
         self._doubt = DoubtLoop(ledger, clock, self.broker)
         self._due = DueLoop(ledger, clock)
         self._release = ReleaseLoop(ledger)
+        self._schedule = ScheduleLoop(ledger, clock, ids)
         self._ready = ReadyLoop(ledger, clock, self.room, age)
         self._clock_loop = ClockLoop(ledger, clock, self._clock_jumped)
-        self._alarms = (self._due.alarm, self._doubt.alarm, age)
+        self._alarms = (self._due.alarm, self._schedule.alarm, self._doubt.alarm, age)
+        self._companions: list[Companion] = []
         self._loops: list[asyncio.Task[None]] = []
+
+    def accompany(self, companion: Companion) -> None:
+        """Let a loop that is no part of the hub run along; before the hub does."""
+        self._companions.append(companion)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -105,8 +113,8 @@ class Hub:
         forget = [self.ledger.subscribe(one) for one in self._listeners()]
         try:
             accepted(await self.ledger.execute(StartHub(self.identity.incarnation, self.identity.version)))
-            runs = (self._due.run, self._release.run, self._ready.run, self._clock_loop.run, self._doubt.run)
-            self._loops = [asyncio.ensure_future(run()) for run in runs]
+            loops = (self._due, self._release, self._schedule, self._ready, self._clock_loop, self._doubt)
+            self._loops = [asyncio.ensure_future(loop.run()) for loop in (*loops, *self._companions)]
             yield
         finally:
             self.let_go()
@@ -133,9 +141,11 @@ class Hub:
             self.room.heard,
             self._due.heard,
             self._release.heard,
+            self._schedule.heard,
             self._doubt.heard,
             self.broker.heard,
             self.feed.heard,
+            *(one.heard for one in self._companions),
         )
 
     async def execute(self, command: Command) -> Any:
@@ -210,7 +220,7 @@ class Hub:
         return self.capabilities.read(bearer(header))
 
     def _clock_jumped(self) -> None:
-        for alarm in self._alarms:
+        for alarm in (*self._alarms, *(one.alarm for one in self._companions)):
             alarm.ring()
 
 

@@ -130,7 +130,7 @@ def committed(decided: Decided, rows: list[Row], commit: Commit, changed: Sequen
     for one in changed:
         if isinstance(one, Task) and one.queue_key is not None:
             queued[one.queue_key] = min(one.ready_at_ms, queued.get(one.queue_key, one.ready_at_ms))
-        elif isinstance(one, Recipient) and one.free and not one.is_blocked:
+        elif isinstance(one, Recipient) and one.free and one.may_work:
             eased.append(one.address)
     return Committed(
         commit_no=commit.commit_no,

@@ -9,8 +9,13 @@ microseconds. What arrives while a commit is under way makes up the next batch.
 it was sent (protocol review, hole 18). Replies leave after the commit, in one turn of the loop.
 
 An entry (one `execute_many`) is never cut: it is committed in one batch, even if that makes the batch larger
-than the bound. A caller that is gone before its batch was closed is dropped from it: nothing of it happens.
-Once its batch is closed its command takes effect, whether or not somebody still waits."""
+than the bound. What nobody waits for (`execute_patiently`) comes in entries so short that they are hardly noticed
+(`pace`). One of them makes a batch of its own when nobody else waits; if somebody does, it steps back once, so that a
+sweep of thousands holds nobody up, and then goes along, so that it ends under any load. Then it is decided last: a
+report that comes with the command that would revoke its lease wins.
+
+A caller that is gone before its batch was closed is dropped from it: nothing of it happens. Once its batch is
+closed its command takes effect, whether or not somebody still waits."""
 
 from __future__ import annotations
 
@@ -27,6 +32,7 @@ from tenure.core.commands import Command, Refusal, Reply
 from tenure.core.delivery import Now
 from tenure.core.limits import BATCH
 from tenure.errors import OutcomeUnknownError, OverloadedError, TenureError, UnavailableError
+from tenure.ledger.pace import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -112,6 +118,9 @@ class GroupCommit:
         self._awake_from_ns = clock.awake_ns()
         self._bounds = bounds or Bounds()
         self._entries: deque[_Entry] = deque()
+        self._patient: deque[_Entry] = deque()
+        self._pace = Pace(self._bounds.max_batch)
+        self._stepped_back = False
         self._waiting = 0
         self._arrivals = 0
         self._driver: asyncio.Task[None] | None = None
@@ -128,11 +137,16 @@ class GroupCommit:
     async def execute_many(self, commands: Sequence[Command]) -> list[Reply]:
         if not commands:
             return []
-        outcomes = await self._enqueue(tuple(commands))
-        return [
-            Refusal(one.code, one.message, one.facts) if isinstance(one, TenureError) else one
-            for one in outcomes
-        ]
+        return _replies(await self._enqueue(tuple(commands)))
+
+    async def execute_patiently(self, commands: Sequence[Command]) -> list[Reply]:
+        replies: list[Reply] = []
+        while len(replies) < len(commands):
+            # One entry at a time, so the queue needs no bound.
+            self._refuse_if_closed()
+            some = commands[len(replies) : len(replies) + self._pace.size]
+            replies += _replies(await self._put(self._patient, tuple(some)))
+        return replies
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         self._listeners.append(listener)
@@ -165,8 +179,7 @@ class GroupCommit:
         return Now(wall_ms=self._clock.wall_ms(), awake_ms=awake_ms, hub=self._hub)
 
     def _enqueue(self, commands: Sequence[Command]) -> asyncio.Future[list[Outcome]]:
-        if self._closed:
-            raise UnavailableError("the record is being closed; nothing was taken.")
+        self._refuse_if_closed()
         # An entry alone may be longer than the queue, else it could never be taken.
         limit = self._bounds.max_queue
         if self._waiting and self._waiting + len(commands) > limit:
@@ -176,10 +189,17 @@ class GroupCommit:
                 waiting=self._waiting,
                 limit=limit,
             )
+        self._waiting += len(commands)
+        return self._put(self._entries, commands)
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise UnavailableError("the record is being closed; nothing was taken.")
+
+    def _put(self, queue: deque[_Entry], commands: Sequence[Command]) -> asyncio.Future[list[Outcome]]:
         loop = asyncio.get_running_loop()
         entry = _Entry(commands, loop.create_future())
-        self._entries.append(entry)
-        self._waiting += len(commands)
+        queue.append(entry)
         self._arrivals += 1
         if self._driver is None:
             self._driver = loop.create_task(self._drive())
@@ -187,15 +207,19 @@ class GroupCommit:
 
     async def _drive(self) -> None:
         try:
-            while self._entries:
+            while self._entries or self._patient:
                 await self._gather()
-                batch = self._take()
-                if batch:
-                    await self._commit(batch)
+                patient = self._take_patient()
+                batch = self._take(sum(len(entry.commands) for entry in patient))
+                if batch or patient:
+                    began_ns = self._clock.awake_ns()
+                    await self._commit(batch + patient)
+                    self._measure(bool(batch), bool(patient), self._clock.awake_ns() - began_ns)
         finally:
             self._driver = None
             # Only if this task was stopped does anybody still wait.
-            left, self._entries, self._waiting = list(self._entries), deque(), 0
+            left = [*self._entries, *self._patient]
+            self._entries, self._patient, self._waiting = deque(), deque(), 0
             _fail(
                 left,
                 UnavailableError("the record's writer was stopped before this was taken; nothing happened."),
@@ -214,9 +238,16 @@ class GroupCommit:
             quiet = quiet + 1 if self._arrivals == seen else 0
             seen = self._arrivals
 
-    def _take(self) -> list[_Entry]:
+    def _take_patient(self) -> list[_Entry]:
+        """An entry that nobody waits for, unless it steps back now."""
+        while self._patient and self._patient[0].future.done():
+            self._patient.popleft()
+        self._stepped_back = bool(self._patient and self._entries) and not self._stepped_back
+        return [self._patient.popleft()] if self._patient and not self._stepped_back else []
+
+    def _take(self, size: int) -> list[_Entry]:
+        """What others wait for, beside `size` commands that nobody does."""
         batch: list[_Entry] = []
-        size = 0
         while self._entries and (not batch or self._fits(size)):
             entry = self._entries.popleft()
             self._waiting -= len(entry.commands)
@@ -227,6 +258,12 @@ class GroupCommit:
 
     def _fits(self, size: int) -> bool:
         return size + len(self._entries[0].commands) <= self._bounds.max_batch
+
+    def _measure(self, for_others: bool, patient: bool, took_ns: int) -> None:
+        if not patient:
+            self._pace.others_took(took_ns)
+        elif not for_others:
+            self._pace.took(took_ns)
 
     async def _commit(self, batch: list[_Entry]) -> None:
         commands = [command for entry in batch for command in entry.commands]
@@ -264,6 +301,12 @@ class GroupCommit:
                     listener(committed)
                 except Exception:
                     log.exception("a subscriber failed at commit %s", committed.commit_no)
+
+
+def _replies(outcomes: list[Outcome]) -> list[Reply]:
+    return [
+        Refusal(one.code, one.message, one.facts) if isinstance(one, TenureError) else one for one in outcomes
+    ]
 
 
 def _answer(batch: list[_Entry], outcomes: list[Outcome]) -> None:

@@ -182,7 +182,7 @@ class LoadedWorld(World):
     def effects_known_as(self, identity: str) -> list[Effect]:
         return _oldest_first(self._all(Effect, self.known_as.keys(identity)))
 
-    def candidates(self, queues: tuple[str, ...], limit: int, now_ms: int) -> list[TaskId]:
+    def waiting(self, queues: tuple[str, ...], limit: int, now_ms: int) -> dict[str, list[tuple[int, str]]]:
         return self.queues.first(queues, limit)
 
     def load(self, kind: type[Entity], keys: Iterable[str]) -> None:

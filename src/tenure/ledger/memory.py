@@ -20,6 +20,7 @@ from tenure.core.effect import Effect
 from tenure.core.ids import AttemptId, DeliveryId, IncarnationId, NodeId, TaskId
 from tenure.core.late import Late
 from tenure.core.recipient import Node, Recipient
+from tenure.core.schedule import Schedule
 from tenure.core.task import Task
 from tenure.core.world import Changes, E, Entity, World
 from tenure.ledger.batch import Decide, Judge, Tail, committed, decide_all, link, recorded
@@ -121,6 +122,9 @@ class MemoryLedger:
 
     async def execute_many(self, commands: Sequence[Command]) -> list[Reply]:
         return await self._group.execute_many(commands)
+
+    async def execute_patiently(self, commands: Sequence[Command]) -> list[Reply]:
+        return await self._group.execute_patiently(commands)
 
     async def check(self) -> None:
         await self._group.check()
@@ -259,6 +263,41 @@ class MemoryLedger:
 
     async def next_effect_due_ms(self) -> int | None:
         waiting = (one.due_at_ms for one in self._world.every(Effect))
+        return min((at_ms for at_ms in waiting if at_ms is not None), default=None)
+
+    async def schedules(self, with_removed: bool = False) -> list[Schedule]:
+        found = (one for one in self._world.every(Schedule) if with_removed or not one.is_removed)
+        return sorted(found, key=lambda one: one.schedule_id)
+
+    async def schedules_due(self, now_ms: int, limit: int) -> list[Schedule]:
+        waiting = ((one.next_at_ms, one.schedule_id, one) for one in self._world.every(Schedule))
+        due = sorted(
+            (at_ms, name, one) for at_ms, name, one in waiting if at_ms is not None and at_ms <= now_ms
+        )
+        return [one for _, _, one in due[:limit]]
+
+    async def next_schedule_due_ms(self) -> int | None:
+        waiting = (one.next_at_ms for one in self._world.every(Schedule))
+        return min((at_ms for at_ms in waiting if at_ms is not None), default=None)
+
+    async def all_of(self, kind: type[E]) -> list[E]:
+        return sorted(self._world.every(kind), key=lambda one: one.key)[:PAGE]
+
+    async def held_on(self, subject: str, limit: int) -> list[Task]:
+        held = (one for one in self._world.every(Task) if one.held_on == subject)
+        return sorted(held, key=lambda one: (one.order_ms, one.task_id))[:limit]
+
+    async def held_subjects(self, limit: int) -> list[str]:
+        subjects = {one.held_on for one in self._world.every(Task) if one.held_on is not None}
+        return sorted(subjects)[:limit]
+
+    async def tasks_due(self, now_ms: int, limit: int) -> list[TaskId]:
+        waiting = ((one.due_at_ms, one.task_id) for one in self._world.every(Task))
+        due = sorted((at_ms, name) for at_ms, name in waiting if at_ms is not None and at_ms <= now_ms)
+        return [name for _, name in due[:limit]]
+
+    async def next_task_due_ms(self) -> int | None:
+        waiting = (one.due_at_ms for one in self._world.every(Task))
         return min((at_ms for at_ms in waiting if at_ms is not None), default=None)
 
     async def dependents_of(self, task_id: TaskId) -> list[TaskId]:

@@ -14,19 +14,27 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tenure.core import commands as cm
+from tenure.core import desk_commands as dc
 from tenure.core import effect_commands as ec
+from tenure.core import schedule_commands as sc
 from tenure.core.access import HUB_ID, Credential, Hub
+from tenure.core.account import HUB_ACCOUNT, Account, project_account
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, AttentionKind
+from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery
 from tenure.core.effect import Effect
+from tenure.core.gate import Gate
 from tenure.core.ids import AttemptId, TaskId, address, attempt_id, effect_subject
 from tenure.core.late import Late, LateKind, late_id
 from tenure.core.limits import GRANTS
 from tenure.core.recipient import Node, Recipient, recipient_queues
+from tenure.core.review import Review
 from tenure.core.task import Task
 from tenure.core.webhook import Inbound, ReceiveWebhook
+from tenure.ledger.desk_needs import desk_plan, wants_creation, wants_going_on
 from tenure.ledger.effect_needs import ABOUT_EFFECT, approve_plan, begin_plan, effect_plan
+from tenure.ledger.schedule_needs import fire_plan, schedule_plan
 from tenure.ledger.wants import Plan, Wants
 
 if TYPE_CHECKING:
@@ -51,12 +59,14 @@ _END = object()
 
 def _submit(command: cm.Submit, wants: Wants, world: LoadedWorld) -> Plan:
     wants.look_up("by_key", (command.by, command.idempotency_key))
-    wants.key(Task, *command.spec.after, command.spec.continues)
+    wants.key(Task, *command.spec.dependencies, command.spec.continues)
+    wants.key(Review, *command.spec.dependencies)
+    wants_creation(wants, command.spec)
     yield
     wants.key(Task, *world.by_key.keys((command.by, command.idempotency_key)))
 
 
-def _task(command: cm.Cancel | cm.Retry, wants: Wants, world: LoadedWorld) -> Plan:
+def _task(command: TaskNamed, wants: Wants, world: LoadedWorld) -> Plan:
     wants.key(Task, command.task_id)
     yield
     yield from _about_task(wants, world, command.task_id)
@@ -68,8 +78,8 @@ def _about_task(wants: Wants, world: LoadedWorld, task_id: str) -> Plan:
         return
     newest = attempt_id(task.task_id, task.attempts)
     wants.key(Attempt, newest)
-    wants.item(newest, AttentionKind.ASKED, AttentionKind.STALLED, AttentionKind.APPROVAL)
-    wants.item(task_id, AttentionKind.OFFERS_VOIDED)
+    wants.item(newest, AttentionKind.STALLED)
+    wants_going_on(wants, task)
     if task.lease is not None:
         wants.key(Delivery, task.lease)
         yield
@@ -144,6 +154,7 @@ def _forget_node(command: cm.ForgetNode, wants: Wants, world: LoadedWorld) -> Pl
 def _claim(command: cm.Claim, wants: Wants, world: LoadedWorld) -> Plan:
     wants.key(Node, command.node_id)
     wants.key(Recipient, *command.free)
+    wants.key(Account, HUB_ACCOUNT)
     wants.look_up("claimed", (command.node_id, command.claim_id))
     yield
     wants.key(Delivery, *world.claimed.keys((command.node_id, command.claim_id)))
@@ -152,7 +163,8 @@ def _claim(command: cm.Claim, wants: Wants, world: LoadedWorld) -> Plan:
     demand: dict[str, int] = {}
     for where, free in command.free.items():
         recipient = world.shelves[Recipient].peek(where)
-        if recipient is not None and not recipient.is_blocked:
+        if recipient is not None and recipient.may_work:
+            wants.key(Circuit, *recipient.quotas)
             units = min(free, recipient.free, most)
             if units > 0:
                 queues = recipient_queues(recipient)
@@ -164,11 +176,16 @@ def _claim(command: cm.Claim, wants: Wants, world: LoadedWorld) -> Plan:
     yield
     likely = _likely(world, open_ones, most)
     wants.key(Task, *likely)
+    for queue in demand:
+        wants.key(Account, *map(project_account, world.queues.projects(queue)))
     yield
     for task_id in likely:
         task = world.shelves[Task].peek(task_id)
         if task is not None:
             wants.key(Attempt, attempt_id(task.task_id, task.attempts))
+            wants.key(Gate, task.spec.concurrency_key)
+            wants.key(Review, *task.spec.dependencies)
+            wants.key(Account, project_account(task.project))
 
 
 def _likely(world: LoadedWorld, open_ones: list[tuple[tuple[str, ...], int]], most: int) -> list[TaskId]:
@@ -242,13 +259,18 @@ def _about_delivery(wants: Wants, world: LoadedWorld, *deliveries: str) -> Plan:
             wants.key(Node, delivery.node_id)
             wants.item(delivery.task_id, AttentionKind.OFFERS_VOIDED)
             wants.item(delivery.attempt_id, AttentionKind.STALLED)
+            for quota in (delivery.recipient, *_provider(world, delivery.recipient)):
+                wants.key(Circuit, quota)
     yield
     for task_id in {name.partition("/")[0] for name in attempts}:
         task = world.shelves[Task].peek(task_id)
         if task is None:
             continue
         if task.is_cancel_requested:
-            wants.item(attempt_id(task.task_id, task.attempts), AttentionKind.APPROVAL)
+            wants_going_on(wants, task)
+        else:
+            wants_creation(wants, task.spec)
+            wants.key(Gate, task.spec.concurrency_key)
         for effect_id in task.open_effects:
             wants.key(Effect, effect_id)
             wants.item(effect_subject(TaskId(task_id), effect_id), *ABOUT_EFFECT)
@@ -259,12 +281,19 @@ def _about_delivery(wants: Wants, world: LoadedWorld, *deliveries: str) -> Plan:
             wants.look_up("reported", name)
 
 
+def _provider(world: LoadedWorld, where: str) -> tuple[str, ...]:
+    recipient = world.shelves[Recipient].peek(where)
+    return (recipient.provider,) if recipient is not None and recipient.provider else ()
+
+
 # -- time and the hub itself
 # -----------------------------------------------------------------------------------------
 
 
 def _release(command: cm.ReleaseDependent, wants: Wants, world: LoadedWorld) -> Plan:
     wants.key(Task, command.task_id, command.dependency)
+    wants.key(Review, command.dependency)
+    wants.item(command.task_id, AttentionKind.DEPENDENCY_FAILED)
     yield
     task = world.shelves[Task].peek(command.task_id)
     if task is not None:
@@ -285,6 +314,18 @@ def _webhook(command: ReceiveWebhook, wants: Wants, _world: LoadedWorld) -> Plan
     wants.key(Inbound, command.inbound_id)
     yield
 
+
+TaskNamed = (
+    cm.Cancel
+    | cm.Retry
+    | dc.RaiseBudget
+    | dc.StopAttempt
+    | dc.GiveUp
+    | dc.Challenge
+    | dc.AnswerChallenge
+    | dc.Reconsider
+    | dc.DueTask
+)
 
 _PLANS: dict[type[Any], Callable[[Any, Wants, LoadedWorld], Plan]] = {
     cm.Submit: _submit,
@@ -315,5 +356,26 @@ _PLANS: dict[type[Any], Callable[[Any, Wants, LoadedWorld], Plan]] = {
     ec.LookUpEffect: effect_plan,
     ec.ResolveEffect: effect_plan,
     ec.Approve: approve_plan,
+    dc.StorePolicy: desk_plan,
+    dc.ChoosePolicy: desk_plan,
+    dc.SetAccount: desk_plan,
+    dc.Pause: desk_plan,
+    dc.Unpause: desk_plan,
+    dc.CloseCircuit: desk_plan,
+    dc.SnoozeAttention: desk_plan,
+    dc.AssignAttention: desk_plan,
+    dc.NoteNotified: desk_plan,
+    dc.RaiseBudget: _task,
+    dc.StopAttempt: _task,
+    dc.GiveUp: _task,
+    dc.Challenge: _task,
+    dc.AnswerChallenge: _task,
+    dc.Reconsider: _task,
+    dc.DueTask: _task,
     ReceiveWebhook: _webhook,
+    sc.AddSchedule: schedule_plan,
+    sc.PauseSchedule: schedule_plan,
+    sc.ResumeSchedule: schedule_plan,
+    sc.RemoveSchedule: schedule_plan,
+    sc.FireSchedule: fire_plan,
 }

@@ -25,6 +25,7 @@ from tenure.core.events import Event
 from tenure.core.ids import Address, AttemptId, DeliveryId, NodeId, TaskId
 from tenure.core.late import Late
 from tenure.core.recipient import Node, Recipient
+from tenure.core.schedule import Schedule
 from tenure.core.task import Task, TaskState
 from tenure.core.world import E
 
@@ -207,6 +208,34 @@ class Reads(Protocol):
 
     async def next_effect_due_ms(self) -> int | None: ...
 
+    async def schedules(self, with_removed: bool = False) -> list[Schedule]:
+        """By name; all of them, since there are `limits.SCHEDULES` at most that are not removed."""
+        ...
+
+    async def schedules_due(self, now_ms: int, limit: int) -> list[Schedule]:
+        """Those with an occurrence whose time has come, the longest due first."""
+        ...
+
+    async def next_schedule_due_ms(self) -> int | None: ...
+
+    async def all_of(self, kind: type[E]) -> list[E]:
+        """Every entity of a kind of which there are few (accounts, circuits, policies, reviews), by key; at most PAGE."""
+        ...
+
+    async def held_on(self, subject: str, limit: int) -> list[Task]:
+        """The first Tasks, in the order of their queues, that a hold on this subject keeps back."""
+        ...
+
+    async def held_subjects(self, limit: int) -> list[str]:
+        """What Tasks are held on now."""
+        ...
+
+    async def tasks_due(self, now_ms: int, limit: int) -> list[TaskId]:
+        """Tasks whose deadline has come, the longest due first."""
+        ...
+
+    async def next_task_due_ms(self) -> int | None: ...
+
     async def dependents_of(self, task_id: TaskId) -> list[TaskId]:
         """Tasks that must be told how this one has ended: they wait for it, or for one that it continues."""
         ...
@@ -236,6 +265,15 @@ class Ledger(Reads, Protocol):
 
         Each has a reply of its own; one that ran into a bug has a `Refusal` with the code `fault`. An error
         is raised as by `execute`, and then it is true of them all."""
+        ...
+
+    async def execute_patiently(self, commands: Sequence[Command]) -> list[Reply]:
+        """Decide commands that nobody waits for, however many, without holding up anybody's: in their order, a few to
+        a commit, behind whatever else there is.
+
+        Only for commands that may be repeated. Each has a reply of its own, as in `execute_many`. When an error is
+        raised, those of the commits before it have happened, and it is true of the next few; the rest was not
+        taken."""
         ...
 
     async def check(self) -> None:

@@ -23,13 +23,19 @@ import msgspec
 from msgspec import Struct
 
 from tenure.core.access import Credential, Hub
+from tenure.core.account import Account
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention
 from tenure.core.canonical import canonical
+from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery
 from tenure.core.effect import Effect
+from tenure.core.gate import Gate
 from tenure.core.late import Late
+from tenure.core.policy import PolicyChoice, PolicyDocument
 from tenure.core.recipient import Node, Recipient
+from tenure.core.review import Review
+from tenure.core.schedule import Schedule
 from tenure.core.task import Task
 from tenure.core.webhook import Inbound
 from tenure.core.world import ENTITY_KINDS, Entity
@@ -49,6 +55,13 @@ NAMES: dict[type[Entity], str] = {
     Hub: "hub",
     Effect: "effects",
     Inbound: "webhooks",
+    Schedule: "schedules",
+    Account: "accounts",
+    Circuit: "circuits",
+    Gate: "gates",
+    Review: "reviews",
+    PolicyDocument: "policies",
+    PolicyChoice: "policy_choices",
 }
 KEYS: dict[type[Entity], str] = {
     Task: "task_id",
@@ -62,16 +75,23 @@ KEYS: dict[type[Entity], str] = {
     Hub: "hub_id",
     Effect: "effect_id",
     Inbound: "inbound_id",
+    Schedule: "schedule_id",
+    Account: "account_id",
+    Circuit: "quota",
+    Gate: "gate_id",
+    Review: "task_id",
+    PolicyDocument: "policy_id",
+    PolicyChoice: "subject",
 }
 FIXED: dict[type[Entity], frozenset[str]] = {
     Task: frozenset(
-        {"spec", "spec_digest", "lineage", "submitted_by", "idempotency_key", "submitted_at_ms"}
+        {"spec", "spec_digest", "lineage", "submitted_by", "idempotency_key", "submitted_at_ms", "project"}
     ),
     Attempt: frozenset({"task_id", "number", "spec", "spec_digest", "created_at_ms"}),
     Delivery: frozenset(
         {
             "attempt_id", "task_id", "number", "recipient", "node_id", "claim_id", "granted_to", "fence",
-            "token_digest", "claimed_at_ms",
+            "token_digest", "claimed_at_ms", "isolation", "timeout_s",
         }
     ),
     Recipient: frozenset({"name"}),
@@ -87,6 +107,13 @@ FIXED: dict[type[Entity], frozenset[str]] = {
         }
     ),
     Inbound: frozenset({"provider", "event", "digest", "effects", "received_at_ms"}),
+    Schedule: frozenset({"added_at_ms"}),
+    Account: frozenset(),
+    Circuit: frozenset(),
+    Gate: frozenset(),
+    Review: frozenset(),
+    PolicyDocument: frozenset(name for name in PolicyDocument.__struct_fields__ if name != "policy_id"),
+    PolicyChoice: frozenset(),
 }  # fmt: skip
 """Besides the key, which is fixed in every table."""
 ENTITY_WEIGHT = 1_000
@@ -274,8 +301,10 @@ def facets(task: Task) -> list[Row]:
     rows = [("by", task.submitted_by, task_id), ("route", spec.route, task_id)]
     if spec.labels:
         rows += [("label", label(name, value), task_id) for name, value in spec.labels.items()]
-    if spec.after:
-        rows += [("after", other, task_id) for other in dict.fromkeys(spec.after)]
+    if spec.dependencies:
+        rows += [("after", other, task_id) for other in dict.fromkeys(spec.dependencies)]
+    if spec.project:
+        rows.append(("project", spec.project, task_id))
     if task.lineage:
         rows += [("continues", other, task_id) for other in task.lineage]
     return rows

@@ -90,7 +90,15 @@ def _indexes() -> None:
     # once: one Task for each key of a submitter.
     _index("tasks_by_key", "tasks", "submitted_by", "idempotency_key", unique=True)
     # A claim reads the head of its queues; Tasks that wait for anything else are not in it.
-    _index("tasks_queued", "tasks", "queue_key", "ready_at_ms", "task_id", where="queue_key IS NOT NULL")
+    _index(
+        "tasks_queued", "tasks", "queue_key", "project", "order_ms", "task_id", "ready_at_ms",
+        where="queue_key IS NOT NULL",
+    )  # fmt: skip
+    # When the next Task of a queue comes of age.
+    _index("tasks_ready", "tasks", "queue_key", "ready_at_ms", where="queue_key IS NOT NULL")
+    # Which Tasks hang on what has just changed, and whose deadline comes.
+    _index("tasks_held", "tasks", "held_on", "order_ms", where="held_on IS NOT NULL")
+    _index("tasks_due", "tasks", "due_at_ms", where="due_at_ms IS NOT NULL")
     # Lists by state, newest first.
     _index("tasks_by_state", "tasks", "state", "task_id")
     # Whom to tell after a crash that a dependency has ended: only those that still wait.
@@ -117,6 +125,8 @@ def _indexes() -> None:
     _index("effects_by_identity", "effects", "identity")
     _index("effects_by_twin", "effects", "twin", where="twin IS NOT NULL")
     _index("effects_due", "effects", "due_at_ms", where="due_at_ms IS NOT NULL")
+    # When an alarm clock rings next.
+    _index("schedules_due", "schedules", "next_at_ms", where="next_at_ms IS NOT NULL")
     _index("credentials_by_digest", "credentials", "token_digest")
 
 

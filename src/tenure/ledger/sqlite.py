@@ -22,15 +22,25 @@ from tenure.core.ids import AttemptId, DeliveryId, IncarnationId, NodeId, TaskId
 from tenure.core.late import Late
 from tenure.core.limits import INTEGER
 from tenure.core.recipient import Node, Recipient
+from tenure.core.schedule import Schedule
 from tenure.core.task import Task
 from tenure.core.world import E
 from tenure.ledger.batch import Decide, Judge
 from tenure.ledger.group_commit import Bounds, GroupCommit
 from tenure.ledger.migrating import bring_up_to_date
 from tenure.ledger.port import PAGE, Listener, Opened, Recorded, Run, TaskFilter, TaskHistory, TaskPage
+from tenure.ledger.row import KEYS
 from tenure.ledger.sqlite_engine import Connect, SqliteEngine
 from tenure.ledger.sqlite_failure import STORAGE_ERRORS, storage_error
-from tenure.ledger.sqlite_reads import EFFECTS_OF_TASK, OF_TASK, SqliteReads
+from tenure.ledger.sqlite_reads import (
+    ALL_SCHEDULES,
+    DUE_SCHEDULES,
+    EFFECTS_OF_TASK,
+    HELD_TASKS,
+    OF_TASK,
+    STANDING_SCHEDULES,
+    SqliteReads,
+)
 
 
 class SqliteParts(Struct, frozen=True):
@@ -83,6 +93,9 @@ class SqliteLedger:
 
     async def execute_many(self, commands: Sequence[Command]) -> list[Reply]:
         return await self._group.execute_many(commands)
+
+    async def execute_patiently(self, commands: Sequence[Command]) -> list[Reply]:
+        return await self._group.execute_patiently(commands)
 
     async def check(self) -> None:
         await self._group.check()
@@ -194,6 +207,32 @@ class SqliteLedger:
 
     async def next_effect_due_ms(self) -> int | None:
         return await self._run_reads(self._reads.next_effect_due_ms)
+
+    async def schedules(self, with_removed: bool = False) -> list[Schedule]:
+        rest = ALL_SCHEDULES if with_removed else STANDING_SCHEDULES
+        return await self._run_reads(lambda: self._reads.several(Schedule, rest))
+
+    async def schedules_due(self, now_ms: int, limit: int) -> list[Schedule]:
+        return await self._run_reads(lambda: self._reads.several(Schedule, DUE_SCHEDULES, now_ms, limit))
+
+    async def next_schedule_due_ms(self) -> int | None:
+        return await self._run_reads(self._reads.next_schedule_due_ms)
+
+    async def all_of(self, kind: type[E]) -> list[E]:
+        rest = f"ORDER BY {KEYS[kind]} LIMIT ?"
+        return await self._run_reads(lambda: self._reads.several(kind, rest, PAGE))
+
+    async def held_on(self, subject: str, limit: int) -> list[Task]:
+        return await self._run_reads(lambda: self._reads.several(Task, HELD_TASKS, subject, limit))
+
+    async def held_subjects(self, limit: int) -> list[str]:
+        return await self._run_reads(lambda: self._reads.held_subjects(limit))
+
+    async def tasks_due(self, now_ms: int, limit: int) -> list[TaskId]:
+        return await self._run_reads(lambda: self._reads.tasks_due(now_ms, limit))
+
+    async def next_task_due_ms(self) -> int | None:
+        return await self._run_reads(self._reads.next_task_due_ms)
 
     async def dependents_of(self, task_id: TaskId) -> list[TaskId]:
         return await self._run_reads(lambda: self._reads.dependents_of(task_id))

@@ -17,6 +17,7 @@ from tenure.core.delivery import Delivery
 from tenure.core.effect import Effect
 from tenure.core.ids import DeliveryId, TaskId
 from tenure.core.late import Late
+from tenure.core.schedule import ScheduleState
 from tenure.core.task import TERMINAL_TASK_STATES, Task, TaskState
 from tenure.core.world import E
 from tenure.ledger.listing import check_limit, page
@@ -41,6 +42,7 @@ _UNRELEASED = (
     "SELECT d.task_id, w.value FROM tasks AS d CROSS JOIN json_each(d.waits_for) AS w "
     "CROSS JOIN tasks AS e ON e.task_id = w.value "
     f"WHERE {_WAITS} AND e.ended_at_ms IS NOT NULL "
+    "AND NOT EXISTS (SELECT 1 FROM reviews AS r WHERE r.task_id = e.task_id AND r.ruling IS NULL) "
     "UNION "
     "SELECT d.task_id, e.task_id FROM tasks AS d CROSS JOIN json_each(d.failed_dependencies) AS w "
     "CROSS JOIN facets AS f ON f.facet = 'continues' AND f.value = w.value "
@@ -165,6 +167,22 @@ class SqliteReads:
         ((at_ms,),) = self._rows(text, after_ms, keys_json(queues))
         return at_ms
 
+    def next_schedule_due_ms(self) -> int | None:
+        ((at_ms,),) = self._rows("SELECT min(next_at_ms) FROM schedules WHERE next_at_ms IS NOT NULL")
+        return at_ms
+
+    def held_subjects(self, limit: int) -> list[str]:
+        text = "SELECT DISTINCT held_on FROM tasks WHERE held_on IS NOT NULL ORDER BY held_on LIMIT ?"
+        return [subject for (subject,) in self._rows(text, limit)]
+
+    def tasks_due(self, now_ms: int, limit: int) -> list[TaskId]:
+        text = "SELECT task_id FROM tasks WHERE due_at_ms <= ? ORDER BY due_at_ms, task_id LIMIT ?"
+        return [TaskId(one) for (one,) in self._rows(text, now_ms, limit)]
+
+    def next_task_due_ms(self) -> int | None:
+        ((at_ms,),) = self._rows("SELECT min(due_at_ms) FROM tasks WHERE due_at_ms IS NOT NULL")
+        return at_ms
+
     def dependents_of(self, task_id: TaskId) -> list[TaskId]:
         with self._asking() as connection:
             ended = _by_key(connection, Task, (task_id,)).get(task_id)
@@ -180,6 +198,10 @@ class SqliteReads:
 
 
 EFFECTS_OF_TASK = "WHERE task_id = ? ORDER BY effect_id"
+HELD_TASKS = "WHERE held_on = ? ORDER BY order_ms, task_id LIMIT ?"
+ALL_SCHEDULES = "ORDER BY schedule_id"
+STANDING_SCHEDULES = f"WHERE state <> '{ScheduleState.REMOVED}' ORDER BY schedule_id"
+DUE_SCHEDULES = "WHERE next_at_ms <= ? ORDER BY next_at_ms, schedule_id LIMIT ?"
 OF_TASK = "WHERE task_id = ? ORDER BY claimed_at_ms, delivery_id"
 
 

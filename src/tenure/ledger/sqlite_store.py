@@ -90,16 +90,17 @@ class SqliteStore:
             found[key].append(value)
         return found
 
-    def queued(self, limits: Mapping[str, int], now_ms: int) -> dict[str, list[Place]]:
+    def queued(self, limits: Mapping[str, int], now_ms: int) -> dict[str, dict[str, list[Place]]]:
         # Limits are rounded up to powers of two, so that a thousand queues with a few different ones are
         # a few statements.
         by_limit: dict[int, list[str]] = defaultdict(list)
         for queue, limit in limits.items():
             by_limit[1 << (limit - 1).bit_length()].append(queue)
-        found: dict[str, list[Place]] = {}
+        found: dict[str, dict[str, list[Place]]] = defaultdict(dict)
         for limit, queues in by_limit.items():
-            for queue, places in self.connection.execute(sql.QUEUED, (now_ms, limit, keys_json(queues))):
-                found[queue] = _places.decode(places)
+            rows = self.connection.execute(sql.QUEUED, (now_ms, limit, keys_json(queues)))
+            for queue, project, places in rows:
+                found[queue][project] = _places.decode(places)
         return found
 
     def write(self, kind: type[Entity], new: Collection[Any], changed: Collection[Any]) -> int:

@@ -126,9 +126,14 @@ EFFECTS_KNOWN_AS = (
     "UNION SELECT k.value, t.effect_id FROM json_each(?1) AS k CROSS JOIN main.effects AS t ON t.twin = k.value"
 )
 QUEUED = (
-    "SELECT k.value, (SELECT json_group_array(json_array(q.ready_at_ms, q.task_id)) FROM "
-    "(SELECT ready_at_ms, task_id FROM main.tasks WHERE queue_key = k.value AND ready_at_ms <= ?1 "
-    "ORDER BY ready_at_ms, task_id LIMIT ?2) AS q) FROM json_each(?3) AS k "
-    "WHERE EXISTS (SELECT 1 FROM main.tasks WHERE queue_key = k.value AND ready_at_ms <= ?1)"
+    "WITH RECURSIVE lines(queue, project) AS ("
+    "SELECT k.value, (SELECT project FROM main.tasks WHERE queue_key = k.value ORDER BY project LIMIT 1) "
+    "FROM json_each(?3) AS k "
+    "UNION ALL SELECT queue, (SELECT project FROM main.tasks WHERE queue_key = lines.queue AND project > lines.project "
+    "ORDER BY project LIMIT 1) FROM lines WHERE lines.project IS NOT NULL) "
+    "SELECT queue, project, (SELECT json_group_array(json_array(q.order_ms, q.task_id)) FROM "
+    "(SELECT order_ms, task_id FROM main.tasks WHERE queue_key = queue AND tasks.project = lines.project "
+    "AND ready_at_ms <= ?1 ORDER BY order_ms, task_id LIMIT ?2) AS q) FROM lines WHERE project IS NOT NULL"
 )
-"""The first so many of each queue, by one range of one index each: what stands behind them costs nothing."""
+"""The first so many of each line of each queue, by one range of one index each: what stands behind them costs nothing.
+The lines of a queue are found by a skip for each."""

@@ -15,7 +15,7 @@ from tenure.ledger.row import Row
 Pair = tuple[str, str]
 Triple = tuple[str, str, str]
 Place = tuple[int, str]
-"""A place in a queue: the instant at which the Task is ready, and the Task."""
+"""A place in a queue: the Task's `order_ms`, and the Task."""
 
 
 class Source(Protocol):
@@ -65,8 +65,9 @@ class Store(Source, Protocol):
         """Effects by what their provider knows them by, in one way or the other."""
         ...
 
-    def queued(self, limits: Mapping[str, int], now_ms: int) -> dict[str, list[Place]]:
-        """For each queue the first Tasks that are ready, in order; at least so many, if there are."""
+    def queued(self, limits: Mapping[str, int], now_ms: int) -> dict[str, dict[str, list[Place]]]:
+        """For each queue, and each project in it, the first Tasks that are ready, in order; at least so many, if there
+        are."""
         ...
 
     def write(self, kind: type[Entity], new: Collection[Any], changed: Collection[Any]) -> int:

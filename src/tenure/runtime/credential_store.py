@@ -1,15 +1,16 @@
-"""Credentials of providers at rest: one file, each entry encrypted, the key elsewhere (docs/adr/0011).
+"""Credentials of providers and addresses of channels at rest: one file, each entry encrypted, the key elsewhere
+(docs/adr/0011, 0013).
 
 `providers.json` (mode 0600) names its entries and their kinds in the clear; everything else of an entry, addresses
 included, is one Fernet token (AES-128-CBC with an HMAC-SHA256, from the `cryptography` package). The name is inside
 the token, too, so that one entry cannot be put in another's place. The key is the line of `provider.key` (mode 0600)
 beside it, made at the first entry, or the variable TENURE_PROVIDER_KEY where that is set: then the folder and its
-backups alone open nothing.
+backups alone open nothing. There is a shelf for providers and one for channels, each with its own names.
 
 A change replaces the file atomically, under a lock that writers take in turns. Readers take none: they see the old file
 or the new one. A crash half-way leaves the old one.
 
-`cryptography` comes with the extra `forges`; without it there is nothing stored, and a store that is there is refused
+`cryptography` comes with the extras `forges` and `notifications`; without it there is nothing stored, and a store that is there is refused
 with the reason."""
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.errors import ConfigurationError, NotFoundError
 from tenure.runtime.data_folder import FILE_MODE, write_atomically
@@ -41,13 +43,28 @@ MAX_KEY_BYTES = 4096
 SECRET_BYTES = 8192
 """The longest credential or webhook secret: it goes into a header."""
 ENTRIES = 500
-"""Providers of one hub."""
+"""Providers of one hub, or its channels."""
 LOCK_S = 10.0
 
 
+class Shelf(Struct, frozen=True, kw_only=True):
+    """A part of the store, and how people speak of what is in it. `seal` stands before its names inside the tokens, so that
+    no entry can be put on another shelf."""
+
+    field: str
+    noun: str
+    command: str
+    seal: str
+
+
+PROVIDERS = Shelf(field="providers", noun="provider", command="tenure provider", seal="")
+CHANNELS = Shelf(field="channels", noun="channel", command="tenure notify", seal="notify:")
+SHELVES = (PROVIDERS, CHANNELS)
+
+
 class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is stored of one provider. Options that are None are those of its table in the settings, or their
-    defaults."""
+    """What is stored of one provider, or of a channel: then `kind` is its service and `url` its address. Options that are
+    None are those of its table in the settings, or their defaults."""
 
     kind: str
     url: str | None = None
@@ -74,6 +91,14 @@ class _Inside(Struct, frozen=True, kw_only=True):
 class _File(Struct, frozen=True, kw_only=True):
     format: int = FORMAT
     providers: dict[str, _Sealed] = {}
+    channels: dict[str, _Sealed] = {}
+
+    def on(self, shelf: Shelf) -> dict[str, _Sealed]:
+        return getattr(self, shelf.field)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.providers and not self.channels
 
 
 class Opened(Struct, frozen=True):
@@ -87,10 +112,11 @@ class Opened(Struct, frozen=True):
 
 @final
 class CredentialStore:
-    """The store of one hub, in its part of the data folder. Holds nothing in memory between calls."""
+    """One shelf of the store of one hub, in its part of the data folder. Holds nothing in memory between calls."""
 
-    def __init__(self, part: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, part: Path, env: Mapping[str, str], shelf: Shelf = PROVIDERS) -> None:
         self.part = part
+        self._shelf = shelf
         self._given = env.get(KEY_VARIABLE) or None
 
     @property
@@ -108,14 +134,15 @@ class CredentialStore:
         Raises:
             ConfigurationError: the file is none of ours, or open to other users.
         """
-        file = self._file()
-        if not file.providers:
+        entries = self._file().on(self._shelf)
+        if not entries:
             return {}
         try:
             fernet, problem = self._fernet(), None
         except ConfigurationError as error:
             fernet, problem = None, error.message
-        return {name: _opened(name, one, fernet, problem) for name, one in file.providers.items()}
+        shelf = self._shelf
+        return {name: _opened(shelf, name, one, fernet, problem) for name, one in entries.items()}
 
     async def put(self, name: str, change: Callable[[Entry | None], Entry]) -> Entry:
         """Make or replace an entry: `change` gets the one that is there. Durable when it returns.
@@ -124,19 +151,25 @@ class CredentialStore:
             ConfigurationError: what is stored cannot be decrypted, so it would be lost; or the store is full.
             WorkspaceBusyError: another process is changing the store.
         """
-        async with file_lock(self.part / LOCK_FILE, LOCK_S, "tenure provider"):
+        shelf = self._shelf
+        async with file_lock(self.part / LOCK_FILE, LOCK_S, shelf.command):
             file = self._file()
-            if not file.providers:
+            if file.is_empty:
                 self._make_key()
             fernet = self._fernet()
             # All of them, so that no store is ever under two keys.
-            known = {other: _entry(other, one, fernet) for other, one in file.providers.items()}
+            known = {
+                one.field: {
+                    other: _entry(one, other, sealed, fernet) for other, sealed in file.on(one).items()
+                }
+                for one in SHELVES
+            }[shelf.field]
             entry = change(known.get(name))
-            inside = msgspec.json.encode(_Inside(name=name, entry=entry))
+            inside = msgspec.json.encode(_Inside(name=shelf.seal + name, entry=entry))
             sealed = _Sealed(kind=entry.kind, sealed=fernet.encrypt(inside).decode())
             if len(known) >= ENTRIES and name not in known:
-                raise ConfigurationError(f"{ENTRIES} providers are stored; remove one first")
-            self._write({**file.providers, name: sealed})
+                raise ConfigurationError(f"{ENTRIES} {shelf.noun}s are stored; remove one first")
+            self._write(file, {**file.on(shelf), name: sealed})
             return entry
 
     async def remove(self, name: str) -> None:
@@ -146,14 +179,20 @@ class CredentialStore:
             NotFoundError: there is none.
             WorkspaceBusyError: another process is changing the store.
         """
-        async with file_lock(self.part / LOCK_FILE, LOCK_S, "tenure provider"):
-            kept = dict(self._file().providers)
+        shelf = self._shelf
+        async with file_lock(self.part / LOCK_FILE, LOCK_S, shelf.command):
+            file = self._file()
+            kept = dict(file.on(shelf))
             if kept.pop(name, None) is None:
-                raise NotFoundError(f"no provider {name[:80]!r} is stored; `tenure provider list` shows them")
-            self._write(kept)
+                raise NotFoundError(
+                    f"no {shelf.noun} {name[:80]!r} is stored; `{shelf.command} list` shows them"
+                )
+            self._write(file, kept)
 
-    def _write(self, providers: dict[str, _Sealed]) -> None:
-        data = msgspec.json.format(msgspec.json.encode(_File(providers=providers)), indent=2)
+    def _write(self, file: _File, entries: dict[str, _Sealed]) -> None:
+        data = msgspec.json.format(
+            msgspec.json.encode(replace(file, **{self._shelf.field: entries})), indent=2
+        )
         write_atomically(self.part / STORE_FILE, data + b"\n", FILE_MODE)
 
     def _file(self) -> _File:
@@ -165,7 +204,7 @@ class CredentialStore:
             file = msgspec.json.decode(data, type=_File)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ConfigurationError(
-                f"{path} cannot be read; restore it from a backup, or remove it and add the providers again",
+                f"{path} cannot be read; restore it from a backup, or remove it and add the {self._shelf.noun}s again",
                 path=str(path),
             ) from error
         if file.format != FORMAT:
@@ -184,7 +223,7 @@ class CredentialStore:
         if not given:
             raise ConfigurationError(
                 f"the key of the stored credentials is missing: neither {path} nor {KEY_VARIABLE} has one. Restore it,"
-                " or remove the providers (`tenure provider remove`) and add them again",
+                f" or remove the {self._shelf.noun}s (`{self._shelf.command} remove`) and add them again",
                 path=str(path),
             )
         return fernet_of(given, self.key_source)
@@ -228,33 +267,33 @@ def _library() -> type[Fernet]:
     except ModuleNotFoundError as error:
         raise ConfigurationError(
             "credentials are stored encrypted, which needs the package cryptography; it comes with the extra:"
-            " pip install 'tenure[forges]' (in a clone `make setup` brings it)",
+            " pip install 'tenure[forges]' or 'tenure[notifications]' (in a clone `make setup` brings it)",
             extra="forges",
         ) from error
     return Fernet
 
 
-def _opened(name: str, sealed: _Sealed, fernet: Fernet | None, problem: str | None) -> Opened:
+def _opened(shelf: Shelf, name: str, sealed: _Sealed, fernet: Fernet | None, problem: str | None) -> Opened:
     if fernet is None:
         return Opened(name, sealed.kind, None, problem)
     try:
-        return Opened(name, sealed.kind, _entry(name, sealed, fernet))
+        return Opened(name, sealed.kind, _entry(shelf, name, sealed, fernet))
     except ConfigurationError as error:
         return Opened(name, sealed.kind, None, error.message)
 
 
-def _entry(name: str, sealed: _Sealed, fernet: Fernet) -> Entry:
+def _entry(shelf: Shelf, name: str, sealed: _Sealed, fernet: Fernet) -> Entry:
     from cryptography.fernet import InvalidToken
 
     try:
         inside = msgspec.json.decode(fernet.decrypt(sealed.sealed), type=_Inside)
     except (InvalidToken, msgspec.DecodeError, UnicodeDecodeError):
         inside = None
-    if inside is None or inside.name != name or inside.entry.kind != sealed.kind:
+    if inside is None or inside.name != shelf.seal + name or inside.entry.kind != sealed.kind:
         # Not chained to what the library said: nothing of what was decrypted may reach a log.
         raise ConfigurationError(
             f"the stored credential of {name!r} cannot be decrypted: it was made with another key, or the file was"
-            " changed. Restore the key, or `tenure provider remove` and add it again"
+            f" changed. Restore the key, or `{shelf.command} remove` and add it again"
         )
     return inside.entry
 

@@ -22,22 +22,24 @@ from msgspec.structs import replace
 
 from tenure.core import limits
 from tenure.errors import ConfigurationError, InsecureBindError
+from tenure.runtime.settings_notifications import ChannelTable, NotificationSettings
 from tenure.runtime.settings_reference import expected_text
 from tenure.runtime.settings_rules import Problem, is_loopback, relation_problems
 from tenure.runtime.settings_schema import (
     DefaultSettings,
     HubSettings,
-    Name,
     NodeSettings,
     ProviderTable,
     RecipientSettings,
     Settings,
 )
+from tenure.runtime.settings_value import Name
 
 __all__ = [
     "DefaultSettings",
     "HubSettings",
     "NodeSettings",
+    "NotificationSettings",
     "ProviderTable",
     "RecipientSettings",
     "Settings",
@@ -176,14 +178,16 @@ def refuse_insecure_bind(hub: HubSettings, source: str, lines: Lines) -> None:
 def read_document(document: dict[str, Any], problems: list[Problem]) -> Settings:
     """The settings of a parsed file. What is wrong is added to `problems` and its default taken instead."""
     read: dict[str, Any] = {}
-    known = [*SECTIONS, "providers", "recipients"]
+    known = [*SECTIONS, "notifications", "providers", "recipients"]
     for name, value in document.items():
         if name in SECTIONS:
             read[name] = read_table(SECTIONS[name], value, name, problems)
         elif name == "recipients":
             read[name] = read_recipients(value, problems)
         elif name == "providers":
-            read[name] = read_providers(value, problems)
+            read[name] = read_named(ProviderTable, value, "providers", "provider", problems)
+        elif name == "notifications":
+            read[name] = read_notifications(value, problems)
         else:
             problems.append(Problem(name, unknown_text("section", name, known)))
     return Settings(**{name: value for name, value in read.items() if value is not None})
@@ -204,20 +208,32 @@ def read_recipients(value: Any, problems: list[Problem]) -> tuple[RecipientSetti
     return tuple(recipient for recipient in read if recipient is not None)
 
 
-def read_providers(value: Any, problems: list[Problem]) -> dict[str, ProviderTable]:
-    """The providers of a parsed file, by their names."""
+def read_notifications(value: Any, problems: list[Problem]) -> NotificationSettings | None:
+    """The notifications of a parsed file, with their channels."""
+    if not isinstance(value, dict) or "channels" not in value:
+        return read_table(NotificationSettings, value, "notifications", problems)
+    table = dict(cast("dict[str, Any]", value))
+    channels = read_named(ChannelTable, table.pop("channels"), "notifications.channels", "channel", problems)
+    read = read_table(NotificationSettings, table, "notifications", problems)
+    return None if read is None else replace(read, channels=channels)
+
+
+def read_named(
+    kind: type[Table], value: Any, path: str, what: str, problems: list[Problem]
+) -> dict[str, Table]:
+    """Tables of one kind, by their names."""
     if not isinstance(value, dict):
-        problems.append(Problem("providers", "expected one [providers.NAME] table for each provider"))
+        problems.append(Problem(path, f"expected one [{path}.NAME] table for each {what}"))
         return {}
-    read: dict[str, ProviderTable] = {}
+    read: dict[str, Table] = {}
     for name, table in cast("dict[str, Any]", value).items():
-        path = f"providers.{name}"
+        place = f"{path}.{name}"
         try:
             msgspec.convert(name, type=Name)
         except msgspec.ValidationError:
-            problems.append(Problem(path, f"is no name for a provider: expected {expected_text(Name)}"))
+            problems.append(Problem(place, f"is no name for a {what}: expected {expected_text(Name)}"))
             continue
-        found = read_table(ProviderTable, table, path, problems)
+        found = read_table(kind, table, place, problems)
         if found is not None:
             read[name] = found
     return read

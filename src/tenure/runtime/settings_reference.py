@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from tenure.runtime.settings_notifications import ChannelTable, NotificationSettings
 from tenure.runtime.settings_schema import (
-    EXPECTED,
     DefaultSettings,
     HubSettings,
     NodeSettings,
@@ -18,6 +18,7 @@ from tenure.runtime.settings_schema import (
     RecipientSettings,
     SandboxSettings,
 )
+from tenure.runtime.settings_value import EXPECTED
 
 SECTIONS: tuple[tuple[str, type[Struct]], ...] = (
     ("[hub]", HubSettings),
@@ -26,6 +27,8 @@ SECTIONS: tuple[tuple[str, type[Struct]], ...] = (
     ("[recipients.sandbox]", SandboxSettings),
     ("[defaults]", DefaultSettings),
     ("[providers.NAME]", ProviderTable),
+    ("[notifications]", NotificationSettings),
+    ("[notifications.channels.NAME]", ChannelTable),
 )
 INTRODUCTION = """\
 # Settings

@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from tenure.core import limits
+from tenure.core.attention import AttentionKind
+from tenure.errors import InvalidError
+from tenure.runtime.settings_notifications import CHANNELS, NotificationSettings
 from tenure.runtime.settings_schema import RecipientSettings, SandboxSettings, Settings
 
 RESERVED_VARIABLES = re.compile(r"TENURE_.*|GIT_CONFIG_(COUNT|PARAMETERS|KEY_\d+|VALUE_\d+)")
 """Set by Tenure for every run; a recipient's own value would break the fence or bring credentials back."""
-PLACEHOLDERS = ("attempt", "model", "prompt", "prompt_file", "run_dir", "task", "worktree")
-"""Names that are replaced where they stand in braces in `argv`, in values of `env` and in `cwd`."""
+PLACEHOLDERS = ("attempt", "model", "prompt", "prompt_file", "run_dir", "session_id", "task", "worktree")
+"""Names that are replaced where they stand in braces in `argv`, `resume`, in values of `env` and in `cwd`."""
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 SIMILAR = 0.75
 """How alike (0 to 1) two names must be for one to be taken for a slip of the pen."""
@@ -62,6 +65,7 @@ def relation_problems(settings: Settings) -> Iterator[Problem]:
         yield Problem(f"hub.{missing}", "is missing: a certificate and its key belong together")
     yield from recipient_problems(settings)
     yield from provider_problems(settings)
+    yield from notification_problems(settings.notifications)
 
 
 def recipient_problems(settings: Settings) -> Iterator[Problem]:
@@ -78,6 +82,7 @@ def recipient_problems(settings: Settings) -> Iterator[Problem]:
         seen.add(recipient.name)
         yield from command_problems(at, recipient)
         yield from isolation_problems(at, recipient)
+        yield from resume_problems(at, recipient)
         yield from placeholder_problems(f"{at}.argv", recipient.argv)
         yield from placeholder_problems(f"{at}.cwd", (recipient.cwd,))
         if recipient.cwd.startswith(("/", "~")) or ".." in recipient.cwd.split("/"):
@@ -122,6 +127,44 @@ def provider_problems(settings: Settings) -> Iterator[Problem]:
                 yield Problem(f"{at}.{key}", f"is read of a {kind} provider only; this one is {table.kind}")
 
 
+def notification_problems(given: NotificationSettings) -> Iterator[Problem]:
+    """What is wrong with notifications beyond the bounds of their keys."""
+    at = "notifications"
+    if given.zone is not None and (wrong := zone_problem(given.zone)) is not None:
+        yield Problem(f"{at}.zone", wrong)
+    if given.quiet is not None:
+        begin, _, end = given.quiet.partition("-")
+        if begin == end:
+            yield Problem(
+                f"{at}.quiet",
+                f"{given.quiet!r} begins when it ends; give two times, or leave it out for none",
+            )
+        if given.zone is None:
+            yield Problem(
+                f"{at}.zone", "is missing: quiet is meant by a clock somewhere, such as Europe/Berlin"
+            )
+    if len(given.channels) > CHANNELS:
+        yield Problem(f"{at}.channels", f"{len(given.channels)} are too many: at most {CHANNELS}")
+    kinds = list(map(str, AttentionKind))
+    for name, channel in given.channels.items():
+        for kind in channel.kinds:
+            if kind not in kinds:
+                near = difflib.get_close_matches(kind, kinds, 1, 0.5)
+                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(kinds))}"
+                yield Problem(f"{at}.channels.{name}.kinds", f"{kind!r} is no kind of question; {hint}")
+
+
+def zone_problem(name: str) -> str | None:
+    """Why this names no time zone; None when it does."""
+    from tenure.runtime.recurrence import zone_named
+
+    try:
+        zone_named(name)
+    except InvalidError as error:
+        return f"is refused: {error.message}"
+    return None
+
+
 def command_problems(at: str, recipient: RecipientSettings) -> Iterator[Problem]:
     """What is wrong with a recipient's `argv` and `script`."""
     if recipient.argv and recipient.script is not None:
@@ -136,6 +179,21 @@ def command_problems(at: str, recipient: RecipientSettings) -> Iterator[Problem]
         yield Problem(f"{at}.argv", "begins with an empty word; the first is the program")
     if sum(len(word.encode()) + 1 for word in recipient.argv) > limits.ARGUMENT_BYTES:
         yield Problem(f"{at}.argv", f"is too long: at most {limits.ARGUMENT_BYTES} bytes in all")
+
+
+def resume_problems(at: str, recipient: RecipientSettings) -> Iterator[Problem]:
+    """What is wrong with how a recipient goes on with a session."""
+    yield from placeholder_problems(f"{at}.resume", recipient.resume)
+    if not recipient.resume:
+        return
+    if not any("{session_id}" in word for word in recipient.resume):
+        yield Problem(
+            f"{at}.resume", "names no {session_id}; without it the program cannot know what to go on with"
+        )
+    if not recipient.resume[0]:
+        yield Problem(f"{at}.resume", "begins with an empty word; the first is the program")
+    if sum(len(word.encode()) + 1 for word in recipient.resume) > limits.ARGUMENT_BYTES:
+        yield Problem(f"{at}.resume", f"is too long: at most {limits.ARGUMENT_BYTES} bytes in all")
 
 
 def placeholder_problems(at: str, texts: tuple[str, ...]) -> Iterator[Problem]:

@@ -11,35 +11,15 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from tenure.core import limits
+from tenure.runtime.settings_notifications import NotificationSettings
+from tenure.runtime.settings_value import Name, Text, expects, says
 
 DEFAULT_PORT = 8484
 MEBIBYTE = 2**20
 BODY_BYTES = 16 * MEBIBYTE
 """The largest body of a request that a hub takes unless its settings say otherwise."""
 DAY_S = 86_400
-EXPECTED = "x-expected"
-"""The key of a JSON schema under which a type says in words what it accepts."""
 
-
-def says(description: str) -> Meta:
-    """The meaning of a key, for the reference page."""
-    return Meta(description=description)
-
-
-def expects(expected: str, pattern: str) -> Meta:
-    """A text that must match a pattern, and how to say so to people."""
-    return Meta(pattern=pattern, extra_json_schema={EXPECTED: expected})
-
-
-Name = Annotated[
-    str,
-    expects(
-        f"a name of 1 to {limits.NAME_LENGTH} lower-case letters, digits, '.', '_' or '-', beginning with a"
-        " letter or digit",
-        rf"\A[a-z0-9][a-z0-9._-]{{0,{limits.NAME_LENGTH - 1}}}\Z",
-    ),
-]
-Text = Annotated[str, expects("text that is not empty", r"\A[^\x00]+\Z")]
 Word = Annotated[str, expects("text without NUL characters", r"\A[^\x00]*\Z")]
 Variable = Annotated[
     str,
@@ -156,8 +136,9 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     stop_grace_s: Annotated[
         GraceTime,
         says(
-            "How long a program has to end after a cancel or at a time limit: SIGINT at once, SIGTERM to all"
-            " its processes after half of it, SIGKILL at its end."
+            "How long a program and all its processes have to end after a cancel or at a time limit: SIGINT at"
+            " once, SIGTERM after half of it, SIGKILL at its end; where the program has a `cancel` of its own, that"
+            " at once, SIGINT after a third, SIGTERM after two."
         ),
     ] = 10
     output_bytes: Annotated[
@@ -211,13 +192,35 @@ class RecipientSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         Meta(max_length=limits.ARGUMENTS),
         says(
             "The program and its arguments. In braces: `{prompt_file}`, `{prompt}`, `{worktree}`,"
-            " `{run_dir}`, `{task}`, `{attempt}`, `{model}`. Give either `argv` or `script`."
+            " `{run_dir}`, `{task}`, `{attempt}`, `{model}`, `{session_id}`. Give either `argv` or `script`."
         ),
     ] = ()
     script: Annotated[
         Text | None,
         says("Shell text, run as `sh -c`. Nothing is replaced in it: use the `TENURE_…` variables."),
     ] = None
+    resume: Annotated[
+        tuple[Word, ...],
+        Meta(max_length=limits.ARGUMENTS),
+        says(
+            "What is run in place of `argv` or `script` to go on with an earlier session of the same program;"
+            " words in braces as in `argv`. `{session_id}` must be one of them."
+        ),
+    ] = ()
+    resumes: Annotated[
+        bool,
+        says(
+            "The program goes on with the session in `TENURE_SESSION_ID` by itself when `TENURE_RESUME` is set."
+            " Where there is a `resume`, this need not be set."
+        ),
+    ] = False
+    cancel: Annotated[
+        Literal["signals", "message"],
+        says(
+            "How the program is asked to end. `signals`: SIGINT, then SIGTERM. `message`: before those with a line"
+            " on the descriptor in `TENURE_CONTROL_FD`."
+        ),
+    ] = "signals"
     allow_command: Annotated[
         bool, says("A task may bring its own command (`tenure run -- PROGRAM …`) in place of this one.")
     ] = False
@@ -256,6 +259,13 @@ class RecipientSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         says("Pools this recipient takes work from, beside its own name."),
     ] = ()
     capacity: Annotated[Units, says("Attempts it may run at the same time.")] = 1
+    provider: Annotated[
+        Name | None,
+        says(
+            "The account whose quota it draws on, in a name of your own (`anthropic`). Recipients with the same one"
+            " wait together when that quota is used up. When absent it waits alone."
+        ),
+    ] = None
     model: Annotated[
         Text | None, says("The model it uses. A task that names a model goes only where the two agree.")
     ] = None
@@ -289,6 +299,11 @@ class RecipientSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     sandbox: Annotated[SandboxSettings, says("What the isolation `sandbox` shows beyond its worktree.")] = (
         SandboxSettings()
     )
+
+    @property
+    def can_resume(self) -> bool:
+        """Can its program go on with an earlier session?"""
+        return bool(self.resume) or self.resumes
 
 
 class DefaultSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -375,3 +390,4 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     recipients: tuple[RecipientSettings, ...] = ()
     defaults: DefaultSettings = DefaultSettings()
     providers: dict[str, ProviderTable] = {}
+    notifications: NotificationSettings = NotificationSettings()

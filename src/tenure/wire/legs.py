@@ -76,7 +76,8 @@ class ClaimRequest(Message, frozen=True, kw_only=True):
 class Grant(Message, frozen=True, kw_only=True):
     """One Delivery handed over. It must be mirrored and acknowledged within `offer_ttl_s`; nothing may start
     before the receipt is accepted. `capability` is what the agent may be handed: it opens its own pages of the API, and
-    Effects within the spec's scope, as long as this lease is open."""
+    Effects within the spec's scope, as long as this lease is open. `timeout_s`: what the Attempt may take at most, where that
+    is less than its spec says."""
 
     delivery_id: DeliveryId
     task_id: TaskId
@@ -88,6 +89,7 @@ class Grant(Message, frozen=True, kw_only=True):
     token: str
     capability: str = ""
     offer_ttl_s: float
+    timeout_s: int | None = None
 
 
 class ClaimReply(Message, frozen=True, kw_only=True):

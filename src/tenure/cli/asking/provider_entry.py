@@ -163,8 +163,8 @@ def _with_secrets(entry: Entry, given: Given) -> Entry:
     return entry
 
 
-def refuse_name(name: str) -> None:
-    """Refuse what cannot begin a target.
+def refuse_name(name: str, what: str = "provider") -> None:
+    """Refuse what cannot begin a target, or name a table of the settings.
 
     Raises:
         InvalidError: it is no name.
@@ -177,7 +177,7 @@ def refuse_name(name: str) -> None:
     try:
         msgspec.convert(name, type=Name)
     except msgspec.ValidationError as error:
-        raise InvalidError(f"{name[:80]!r} is no provider's name: expected {expected_text(Name)}.") from error
+        raise InvalidError(f"{name[:80]!r} is no {what}'s name: expected {expected_text(Name)}.") from error
 
 
 def usable(name: str, known: list[Configured]) -> tuple[Configured, ProviderSettings]:

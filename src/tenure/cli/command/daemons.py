@@ -48,6 +48,7 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
     """Serves the hub of this data folder until it is asked to stop."""
     from tenure.cli.process.data_files import HUB_PART, forget_local_hub, local_hub_url, write_local_hub
     from tenure.cli.process.hub_wiring import running_hub
+    from tenure.cli.process.notify_wiring import notifying
     from tenure.cli.process.process_mark import write_mark
     from tenure.cli.process.provider_wiring import provider_look
     from tenure.cli.process.push_wiring import push_gate
@@ -58,11 +59,12 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
 
     os.umask(0o077)
     folder = cli.open_folder()
-    with folder.lock(HUB_PART, "tenure hub"):
+    telling = notifying(cli.settings.notifications, folder.part(HUB_PART), cli.env)
+    with folder.lock(HUB_PART, "tenure hub"), telling as companion:
         write_mark(folder.part(HUB_PART), "tenure hub")
         stop = stop_on_signals()
         look = provider_look(cli.settings.providers, folder.part(HUB_PART), cli.env)
-        async with running_hub(folder, settings, look) as hub:
+        async with running_hub(folder, settings, look, companion) as hub:
             bind = Bind(
                 host=settings.bind,
                 port=settings.port or last_port(local_hub_url(folder.root)),

@@ -69,11 +69,23 @@ def setting_rows(cli: Invocation) -> Iterator[Row]:
         for key, value in table.items():
             source = file if key in given else DEFAULT
             yield Row(f"providers.{name}.{key}", host_only(value) if key in ADDRESSES else value, source)
+    yield from notification_rows(holding["notifications"], said.get("notifications", {}), file)
     if not holding["recipients"]:
         from tenure.cli.process.default_recipient import default_recipients
 
         for recipient in default_recipients():
             yield Row("recipients", f"{recipient.name} (any program a task brings)", DEFAULT)
+
+
+def notification_rows(holding: dict[str, Any], said: dict[str, Any], file: str) -> Iterator[Row]:
+    """The settings of notifications, and of each channel that has a table."""
+    for key, value in holding.items():
+        if key != "channels":
+            yield Row(f"notifications.{key}", value, file if key in said else DEFAULT)
+    for name, table in holding["channels"].items():
+        for key, value in table.items():
+            source = file if key in said["channels"][name] else DEFAULT
+            yield Row(f"notifications.channels.{name}.{key}", value, source)
 
 
 def host_only(address: str | None) -> str | None:

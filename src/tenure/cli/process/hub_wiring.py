@@ -13,6 +13,7 @@ from tenure.cli.process.data_files import DATABASE_FILE, HUB_PART, SECRET_FILE, 
 from tenure.core.access import Role
 from tenure.core.delivery import Terms
 from tenure.core.ids import IncarnationId
+from tenure.hub.companion import Companion
 from tenure.hub.effects.registry import Registry, Roster
 from tenure.hub.service import Hub, Identity
 from tenure.ledger.group_commit import Bounds
@@ -34,11 +35,15 @@ LOCAL_NAME = "operator"
 
 @asynccontextmanager
 async def running_hub(
-    folder: DataFolder, settings: HubSettings, look: Callable[[], Roster] | None = None
+    folder: DataFolder,
+    settings: HubSettings,
+    look: Callable[[], Roster] | None = None,
+    companion: Callable[[Hub], Companion] | None = None,
 ) -> AsyncGenerator[Hub]:
     """A hub over the record of this data folder, with its loops running and the local token known.
 
     The caller holds the folder's hub part. `look` says which providers there are now; without it there are none.
+    `companion` makes what runs along.
 
     Raises:
         DataFolderTooNewError: a later version wrote the record; nothing was touched.
@@ -67,6 +72,8 @@ async def running_hub(
             secret = kept_secret(part / SECRET_FILE, ids).encode()
             identity = Identity(incarnation=incarnation, version=__version__, secret=secret)
             hub = Hub(ledger, clock, ids, terms, identity, Registry(look=look))
+            if companion is not None:
+                hub.accompany(companion(hub))
             async with hub.running():
                 await hub.admit(local_name(), Role.OPERATOR, kept_secret(part / TOKEN_FILE, ids))
                 yield hub

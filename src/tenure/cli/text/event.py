@@ -40,6 +40,10 @@ def event_text(kind: str, body: Body) -> str:
         return f"{kind.replace('_', ' ')} (without {missing})"
 
 
+def _schedule(body: Body) -> str:
+    return str(body["schedule_id"]).removeprefix("s_")
+
+
 def _because(body: Body) -> str:
     return f": {body['because']}" if body.get("because") else ""
 
@@ -68,7 +72,7 @@ def _renewed(body: Body) -> str:
     if progress.get("output_bytes"):
         parts.append(f"{counted(progress['output_bytes'], 'byte')} of output")
     if progress.get("files_changed"):
-        parts.append(f"{counted(progress['files_changed'], 'file')} changed")
+        parts.append(counted(progress["files_changed"], "file change"))
     return "lease renewed" + (": " + ", ".join(parts) if parts else "")
 
 
@@ -163,6 +167,19 @@ SENTENCES: dict[str, Sentence] = {
         f"token {e['credential_id']} of {e['name']} ({e['role']}) issued by {e['by']}"
     ),
     "credential_revoked": lambda e: f"token {e['credential_id']} revoked by {e['by']}",
+    "schedule_added": lambda e: f"schedule {_schedule(e)} added{_by(e)}",
+    "schedule_changed": lambda e: f"schedule {_schedule(e)} changed{_by(e)}",
+    "schedule_paused": lambda e: f"schedule {_schedule(e)} paused{_by(e)}{_because(e)}",
+    "schedule_resumed": lambda e: f"schedule {_schedule(e)} resumed{_by(e)}",
+    "schedule_removed": lambda e: f"schedule {_schedule(e)} removed{_by(e)}{_because(e)}",
+    "occurrences_passed_over": lambda e: (
+        f"schedule {_schedule(e)} passed over {e['count']} missed occurrences"
+    ),
+    "occurrence_handled": lambda e: (
+        f"schedule {_schedule(e)}: an occurrence was {e['outcome']}"
+        + (f" ({e['task_id']})" if e.get("task_id") else "")
+        + (f": {e['detail']}" if e.get("detail") else "")
+    ),
     "webhook_received": lambda e: (
         f"{e['provider']} told of {e['kind']}"
         + (f": {', '.join(e['effects'])} asked for" if e.get("effects") else "")

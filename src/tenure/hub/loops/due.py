@@ -1,7 +1,8 @@
 """What time makes due: offers that ran out, leases that expired, graces that are over.
 
 The store says which Deliveries may be due and when the next one will be. Each is asked by a command of its own,
-judged by the clock of its own commit, so asking too early or twice does no harm. Some are due by the wall clock
+judged by the clock of its own commit, so asking too early or twice does no harm. A whole fleet may be due at once:
+they are asked patiently (`Ledger.execute_patiently`), so that a sweep of thousands holds up nobody's claim. Some are due by the wall clock
 and not yet by this hub's own waking time (`core.delivery.is_over`): those are asked again within a second."""
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ from typing import final
 
 from tenure.core import events as ev
 from tenure.core.clock import Clock
-from tenure.core.commands import Command, Due, DueAnswer
-from tenure.core.limits import BATCH
+from tenure.core.commands import Due, DueAnswer
 from tenure.core.task import CancelStep
 from tenure.hub.alarm import Alarm
 from tenure.hub.loops.endurance import run_enduring
@@ -39,12 +39,8 @@ class DueLoop:
         """Ask everything that may be due, then sleep until the next one is."""
         self.alarm.begin()
         found = await self._ledger.due(self._clock.wall_ms(), AT_ONCE)
-        moved = 0
-        for first in range(0, len(found), BATCH):
-            commands: list[Command] = [Due(one) for one in found[first : first + BATCH]]
-            replies = await self._ledger.execute_many(commands)
-            moved += sum(isinstance(reply, DueAnswer) and reply.what != "not_yet" for reply in replies)
-        if moved:
+        replies = await self._ledger.execute_patiently([Due(one) for one in found])
+        if any(isinstance(reply, DueAnswer) and reply.what != "not_yet" for reply in replies):
             return  # a Delivery may be due again at once; the next turn asks
         again_ms = self._clock.wall_ms() + AGAIN_MS if found else None
         await self.alarm.sleep(again_ms or await self._ledger.next_due_ms())

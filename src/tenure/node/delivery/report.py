@@ -2,7 +2,11 @@
 
 Its evidence is JSON text within `limits.EVIDENCE_BYTES`. What does not fit is cut in the order of what a person can get
 elsewhere: first the patch (the worktree has all of it), then the tails of the output (the run folder has it), then the
-lists of names; and `cut` says so each time.
+lists of names, then what the harness sent along; and `cut` says so each time.
+
+What rules classify by and a next Attempt is told is never cut: exit codes, signals, statuses, the class that was claimed,
+what a quota said, and of each check its name and end; of the first check that did not pass the last `FAILED_TAIL`
+characters of its output, too.
 """
 
 from __future__ import annotations
@@ -15,12 +19,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.core.attempt import Outcome, Verdict
-from tenure.core.failure import Evidence
-from tenure.core.judgement import Judgement
+from tenure.core.failure import CheckEnded, Evidence
+from tenure.core.judgement import Judgement, is_passed
 from tenure.core.limits import EVIDENCE_BYTES, NAME_LENGTH, REASON_LENGTH
 from tenure.core.start_failure import StartFailure
 from tenure.harness.message import clean_text
 from tenure.node.run.messages import Outcome as RunnerOutcome
+from tenure.node.run.messages import StopStep
 from tenure.node.worktree.evidence import Changes, Commits, Names
 from tenure.node.worktree.evidence import Evidence as WorktreeEvidence
 
@@ -29,14 +34,21 @@ PATCH_BYTES = 512 << 10
 """Asked of git; more would have to be cut here in nearly every case, as JSON makes it longer."""
 LEAST_TAIL = 256
 """Characters of a tail that are left when it is halved no more."""
+FAILED_TAIL = 4_096
+"""Characters that are left of the output of the first check that did not pass."""
+LEAST_TEXT = 1_000
+"""Characters that are left of the harness's own words where nothing else would make room."""
+LEAST_NOTES = 5
 RULE_LENGTH = 2 * NAME_LENGTH
 SESSION_LENGTH = 200
 
 
 class RunFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the runner saw beside the steps' ends."""
+    """What the runner saw beside the steps' ends. `stops`: the steps that were taken to end the run, each with its time;
+    `ended_by`: the last of them that was taken while the program ran, None where it ended by itself."""
 
     ended_by: str | None = None
+    stops: tuple[StopStep, ...] = ()
     leftovers: int = 0
     survivors: int = 0
     paused_s: float = 0.0
@@ -117,6 +129,7 @@ def without_evidence(outcome: Outcome, reason: str) -> Outcome:
 def run_facts(runner: RunnerOutcome) -> RunFacts:
     return RunFacts(
         ended_by=runner.ended_by,
+        stops=runner.stops,
         leftovers=runner.leftovers,
         survivors=runner.survivors,
         paused_s=runner.paused_s,
@@ -141,7 +154,7 @@ def bounded(outcome: Outcome, evidence: ReportEvidence) -> Outcome:
 
 def evidence_text(evidence: ReportEvidence, limit: int = EVIDENCE_BYTES) -> str:
     """The evidence as JSON text of at most `limit` bytes."""
-    for cut in (_cut_patch, _cut_tails, _cut_lists, _cut_details):
+    for cut in (_cut_patch, _cut_tails, _cut_lists, _cut_artifacts, _cut_rest):
         text = encoded(evidence)
         if len(text) <= limit:
             return text.decode()
@@ -193,16 +206,28 @@ def _cut_tails(evidence: ReportEvidence, limit: int) -> ReportEvidence:
     cut = evidence
     while length > LEAST_TAIL:
         length //= 2
-        checks = tuple(
-            replace(check, ended=replace(check.ended, output_tail=check.ended.output_tail[-length:]))
-            for check in found.checks
+        shorter = replace(
+            found, output_tail=found.output_tail[-length:], checks=_with_tails(found.checks, length)
         )
-        shorter = replace(found, output_tail=found.output_tail[-length:], checks=checks)
         note = f"output: the last {length} characters of each step are here"
         cut = replace(evidence, harness=shorter, cut=(*evidence.cut, note))
         if len(encoded(cut)) <= limit:
             break
     return cut
+
+
+def _with_tails(checks: tuple[CheckEnded, ...], length: int) -> tuple[CheckEnded, ...]:
+    """The checks with at most `length` characters of each tail; the first that did not pass keeps its share."""
+    failed = next((number for number, check in enumerate(checks) if not is_passed(check.ended)), None)
+
+    def tail(number: int, text: str) -> str:
+        kept = max(length, FAILED_TAIL) if number == failed else length
+        return text[-kept:] if kept else ""
+
+    return tuple(
+        replace(check, ended=replace(check.ended, output_tail=tail(number, check.ended.output_tail)))
+        for number, check in enumerate(checks)
+    )
 
 
 def _cut_lists(evidence: ReportEvidence, _limit: int) -> ReportEvidence:
@@ -225,10 +250,32 @@ def _cut_lists(evidence: ReportEvidence, _limit: int) -> ReportEvidence:
     )
 
 
-def _cut_details(evidence: ReportEvidence, _limit: int) -> ReportEvidence:
+def _cut_artifacts(evidence: ReportEvidence, _limit: int) -> ReportEvidence:
     if evidence.harness is None:
         return evidence
-    shorter = replace(evidence.harness, details=None, artifacts=(), options=())
-    return replace(
-        evidence, harness=shorter, cut=(*evidence.cut, "harness: details and artifacts are left out")
-    )
+    shorter = replace(evidence.harness, artifacts=(), options=())
+    return replace(evidence, harness=shorter, cut=(*evidence.cut, "harness: artifacts are left out"))
+
+
+def _cut_rest(evidence: ReportEvidence, _limit: int) -> ReportEvidence:
+    """What is left when nothing else fits: the facts of the end."""
+    found = evidence.harness
+    if found is not None:
+        found = replace(
+            found,
+            output_tail="",
+            details=None,
+            text=found.text[:LEAST_TEXT],
+            notes=found.notes[:LEAST_NOTES],
+            checks=_with_tails(found.checks, 0),
+        )
+    worktree = evidence.worktree
+    if worktree is not None:
+        worktree = WorktreeEvidence(
+            attempt_id=worktree.attempt_id,
+            base_sha=worktree.base_sha,
+            head_sha=worktree.head_sha,
+            stored=worktree.stored,
+        )
+    note = "all but how the steps ended"
+    return replace(evidence, harness=found, worktree=worktree, cut=(*evidence.cut, note))

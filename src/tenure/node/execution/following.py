@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
@@ -18,6 +19,7 @@ from typing import TypeVar, final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.core.budget import highest
 from tenure.core.clock import Clock, IdSource
 from tenure.core.delivery import Progress
 from tenure.errors import OutcomeUnknownError, TenureError, UnavailableError
@@ -41,6 +43,13 @@ READ_BYTES = 1 << 20
 LOOK_COST = 20
 """Looking at the worktree takes at most one part in so many of the time."""
 LOOK_BOUND_S = 30.0
+STAMPS = 2_000
+"""Files whose times are looked at in one look; who changes more of them changes git's list of them as well."""
+HEAD = b"# branch.oid"
+FIELDS = {b"1": 8, b"2": 9, b"u": 10, b"?": 1}
+"""How many fields stand before the path in an entry of git's, by its first letter."""
+MOVES_S = 1.0
+"""The runner tells its state right after it has looked; what it saw move then is at most so long ago."""
 NS = 1_000_000_000
 
 T = TypeVar("T")
@@ -131,6 +140,7 @@ class Talk:
         self._line = line
         self._tools = tools
         self._said = Said(holding.run_dir / PROTOCOL)
+        self._changes = Changes()
 
     async def hear(self) -> None:
         """Notes what the runner tells, until it ends or the connection does."""
@@ -167,7 +177,7 @@ class Talk:
             await holding.changed.wait()
 
     async def look(self) -> None:
-        """Counts what has changed in the worktree, now and then, until canceled. A sign of progress, no more."""
+        """Looks for changes in the worktree, now and then, until canceled. A sign of progress, no more."""
         find = partial(self._tools.workspace.find, self._holding.mirrored.attempt_id)
         try:
             worktree = await self._in_executor(find)
@@ -177,20 +187,23 @@ class Talk:
             return
         while True:
             began_ns = self._tools.clock.awake_ns()
-            count = await self._changed_files(worktree)
-            if count is not None:
+            seen = await self._seen(worktree)
+            if seen is not None:
+                count = self._changes.count(seen, self._holding.progress.files_changed)
                 self._holding.progress = replace(self._holding.progress, files_changed=count)
             took_s = (self._tools.clock.awake_ns() - began_ns) / NS
             await pause(max(self._tools.look_every_s, LOOK_COST * took_s))
 
-    async def _changed_files(self, worktree: Worktree) -> int | None:
-        """None when it cannot be told: the agent may have turned the place upside down.
+    async def _seen(self, worktree: Worktree) -> dict[bytes, bytes] | None:
+        """The state of each file that differs from the base of the moment, and of HEAD; None when it cannot be told: the
+        agent may have turned the place upside down.
 
         Git is told which repository it is, and looks into no other: in that of an isolated agent, or in a submodule, a
         filter of the agent's would run as the node."""
         words = (
             "status",
-            "--porcelain",
+            "--porcelain=v2",
+            "--branch",
             "-z",
             "--no-renames",
             "--untracked-files=normal",
@@ -203,7 +216,7 @@ class Talk:
             )
         except (TenureError, OSError):
             return None
-        return said.output.count(b"\0") if said.ok else None
+        return await self._in_executor(partial(states, worktree.path, said.output)) if said.ok else None
 
     async def _note(self, status: Status) -> None:
         holding = self._holding
@@ -215,7 +228,7 @@ class Talk:
             await self._in_executor(partial(self._said.read_on, status.protocol_lines))
         progress = progress_of(status, self._said.summary, holding.progress)
         holding.progress = without(holding.grant.capability, progress)
-        holding.usage = turn_said(self._said.summary).usage
+        holding.usage = highest(holding.usage, turn_said(self._said.summary).usage)
 
     async def _in_executor(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._tools.executor, work)
@@ -247,6 +260,46 @@ class Said:
         self.lines = lines
 
 
+@final
+class Changes:
+    """How many changes of files were seen. The number grows also when one file is changed again and again, and when changes
+    go into a commit: each of that is progress."""
+
+    def __init__(self) -> None:
+        self._before: dict[bytes, bytes] | None = None
+
+    def count(self, seen: dict[bytes, bytes], before: int) -> int:
+        """The number after one more look. At the first one nothing is known to have changed since the start but what differs
+        from the base."""
+        first, last = self._before is None, self._before or {HEAD: seen.get(HEAD, b"")}
+        changed = sum(seen.get(name) != last.get(name) for name in seen.keys() | last.keys())
+        self._before = seen
+        return max(before, changed) if first else before + changed
+
+
+def states(top: Path, output: bytes) -> dict[bytes, bytes]:
+    """What `git status --porcelain=v2 --branch -z` says of each path, with its size and time of change, under its name; of
+    HEAD under `HEAD`. Beyond a bound files are told by git's word alone."""
+    found: dict[bytes, bytes] = {}
+    for entry in output.split(b"\0"):
+        kind = entry[:1]
+        if entry.startswith(HEAD):
+            found[HEAD] = entry
+        elif kind in FIELDS:
+            path = entry.split(b" ", FIELDS[kind])[-1]
+            stamp = file_stamp(top / os.fsdecode(path)) if len(found) < STAMPS else b""
+            found[path] = entry + stamp
+    return found
+
+
+def file_stamp(path: Path) -> bytes:
+    try:
+        status = path.lstat()
+    except OSError:
+        return b""
+    return b" %d %d" % (status.st_mtime_ns, status.st_size)
+
+
 def cancel_grace(holding: Holding, stop_grace_s: float) -> float:
     """How long the program has to end: our own grace, within half of what the hub gives, since it waits for the report."""
     return min(stop_grace_s, (holding.cancel_grace_s or 0.0) / 2)
@@ -257,12 +310,16 @@ def is_over(push: Push) -> bool:
 
 
 def progress_of(status: Status, summary: ProtocolSummary, before: Progress) -> Progress:
-    """What a renewal says of progress. Numbers only grow, also over a restart of the daemon."""
+    """What a renewal says of progress. Numbers only grow, also over a restart of the daemon.
+
+    CPU time counts when the runner has just seen something move: an idle event loop, too, spends a little of it for ever,
+    and is no progress."""
     said = summary.progress
+    cpu_s = status.cpu_ms / 1000 if status.quiet_s <= MOVES_S else 0.0
     return Progress(
         output_bytes=max(status.output_bytes, before.output_bytes),
         events=max(status.protocol_lines, before.events),
-        cpu_s=max(status.cpu_ms / 1000, before.cpu_s),
+        cpu_s=max(cpu_s, before.cpu_s),
         processes=status.processes,
         files_changed=before.files_changed,
         fraction=said.fraction if said else None,

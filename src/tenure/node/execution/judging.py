@@ -19,15 +19,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.core.attempt import Usage
-from tenure.core.failure import CheckEnded, StepEnded
+from tenure.core.failure import CheckEnded, Evidence, StepEnded
 from tenure.core.judgement import Judgement, check_results
-from tenure.harness.message import clean_text
+from tenure.harness.message import MAX_WAIT_S, clean_text
 from tenure.harness.port import Harness
 from tenure.harness.protocol import recorded_lines
 from tenure.node.run.messages import Launch, LaunchStep, Outcome, StepOutcome
 from tenure.node.run.output import Stream, output_tail, protocol_chunks
 
 NS = 1_000_000_000
+DAY_S = 86_400
 ATTEMPT_OVER_SLACK_S = 0.05
 """The runner's own timers are late, never early; but its numbers are rounded."""
 STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
@@ -60,6 +61,7 @@ def judge_run(ended: Ended, harness: Harness, tail_bytes: int) -> Judgement:
         if number and step.ran
     )
     judgement = with_program_named(check_results(judgement, checks, ended.checks_expected), ended)
+    judgement = replace(judgement, evidence=with_reset_believed(judgement.evidence, outcome.ended_at_ms))
     return replace(judgement, usage=with_times(judgement.usage, outcome))
 
 
@@ -90,6 +92,15 @@ def start_error_text(step: StepOutcome, launch: LaunchStep | None) -> str:
         )
     path = launch.env.get("PATH", os.defpath)
     return f"never started: there is no program {program} on the PATH that it was given, {path} ({step.start_error})"
+
+
+def with_reset_believed(evidence: Evidence, ended_at_ms: int) -> Evidence:
+    """The evidence with a reset time that lies within the longest wait from the run's end."""
+    last_ms = ended_at_ms + MAX_WAIT_S * 1000
+    if evidence.reset_at_ms is None or evidence.reset_at_ms <= last_ms:
+        return evidence
+    note = f"result: reset_at is more than {MAX_WAIT_S // DAY_S} days ahead; so many are believed"
+    return replace(evidence, reset_at_ms=last_ms, notes=(*evidence.notes, note))
 
 
 def judge_unseen(run_dir: Path, reason: str, harness: Harness, tail_bytes: int) -> Judgement:

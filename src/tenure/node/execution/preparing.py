@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.core.clock import IdSource
+from tenure.core.ids import attempt_id
 from tenure.errors import ConfigurationError
 from tenure.harness.port import Harness, LaunchFile, LaunchRequest
 from tenure.harness.port import Launch as HarnessLaunch
@@ -119,9 +120,13 @@ class Preparer:
             return None
         if spec.base_sha is None:
             raise ConfigurationError("the Attempt names a repository and no base", repository=spec.repository)
+        earlier = None
+        if spec.session_id is not None and spec.follows is not None and holding.mirrored.recipient.can_resume:
+            # The session remembers what it has done; here it finds it again, where it ran on this node.
+            earlier = attempt_id(holding.grant.task_id, spec.follows)
         async with self._turns:
             return await self._tools.workspace.prepare(
-                spec.repository, spec.base_sha, holding.mirrored.attempt_id
+                spec.repository, spec.base_sha, holding.mirrored.attempt_id, earlier
             )
 
     def _launch(
@@ -135,6 +140,7 @@ class Preparer:
             argv=keeping.argv(made.argv, made.cwd, made.env),
             cwd=made.cwd,
             stdin_path=made.stdin_path,
+            cancel_line=made.cancel_line,
         )
         recipient = holding.mirrored.recipient
         place = str(worktree.path if worktree else agent_folder(holding.run_dir, recipient))
@@ -152,7 +158,7 @@ class Preparer:
             holding,
             self._tools.platform.boot_id,
             marker=self._tools.ids.new_id("r"),
-            timeout_s=spec.timeout_s or recipient.timeout_s or settings.defaults.timeout_s,
+            timeout_s=time_limit(holding, settings),
             cancel_grace_s=settings.node.stop_grace_s,
             cgroup_parent=self._tools.platform.cgroup_parent,
             limits=spool_limits(settings, 1 + len(checks)),
@@ -162,6 +168,14 @@ class Preparer:
 
     async def _in_executor(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._tools.executor, work)
+
+
+def time_limit(holding: Holding, settings: Settings) -> int:
+    """How long the run may take, in seconds: what its Task, its recipient or the defaults say, and never more than the hub
+    has left for it."""
+    grant, recipient = holding.grant, holding.mirrored.recipient
+    wanted_s = grant.spec.timeout_s or recipient.timeout_s or settings.defaults.timeout_s
+    return wanted_s if grant.timeout_s is None else max(1, min(wanted_s, grant.timeout_s))
 
 
 def bare_launch(holding: Holding, boot_id: str, **more: Any) -> Launch:

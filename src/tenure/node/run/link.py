@@ -192,7 +192,7 @@ class RunnerControl:
         )
 
     async def cancel(self, grace_s: float) -> Reply:
-        """Starts the ladder of SIGINT, SIGTERM and SIGKILL; a second one can only shorten it."""
+        """Starts the ladder of a stop; a second one can only shorten it."""
         return await self.ask(Cancel(id=self.next_id(), grace_s=grace_s))
 
     async def stale(self, fence: int) -> Reply:

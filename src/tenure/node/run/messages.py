@@ -42,6 +42,7 @@ class LaunchStep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One program. `env` is its whole environment; the runner adds the marker, and for a harness where to speak.
 
     `timeout_s` counts while the tree is not paused and the machine not suspended. None: only the Attempt's own.
+    `cancel_line`: what the program is told of a cancel, on `TENURE_CONTROL_FD`, before any signal; None: nothing.
     `run_as`: the user to become, which the runner must have the right to. `is_held`: the program of `argv` only holds
     the real one, in a PID namespace of its own (bubblewrap): signals that ask to end go past it.
     """
@@ -55,6 +56,7 @@ class LaunchStep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeout_s: float | None = None
     run_as: RunAs | None = None
     is_held: bool = False
+    cancel_line: str | None = None
 
 
 class Launch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -125,13 +127,24 @@ class StepOutcome(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ended_boottime_ns: int | None
 
 
+class StopStep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One step of a stop that was taken: `cancel` (the harness's own way), `SIGINT`, `SIGTERM` or `SIGKILL`, the signals to
+    the whole tree. `processes`: how many there were then. `failed`: why it reached nobody."""
+
+    step: str
+    at_ms: int
+    processes: int
+    failed: str | None = None
+
+
 class Outcome(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`outcome.json`: how the run ended, durable before the runner lets its lock go.
 
     `never_started`: why nothing was executed (`deadline`, `other boot`, `exec failed`, `forbidden`, …), or None.
     `unknown`: why the runner cannot say how a step ended, or None.
     `canceled`, `timed_out`, `killed_stale`, `runner_signal`: why it was ended by us, each as it was asked for,
-    whether or not the program would have ended anyway. `ended_by`: the last signal we sent while the step ran.
+    whether or not the program would have ended anyway. `stops`: the steps that we took to end it, in order.
+    `ended_by`: the last of them that was taken while the program ran.
     `tree_gone`: no process of the run is left; None where that cannot be proven. `leftovers`: how many the steps
     had left behind and we killed; `survivors`: how many did not die.
     `paused_s` counts awake time; `suspended_s` the time the machine slept.
@@ -167,6 +180,7 @@ class Outcome(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     protocol_dropped_lines: int
     result_line: str | None
     result_lost: bool
+    stops: tuple[StopStep, ...] = ()
 
 
 class Status(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -216,7 +230,7 @@ class Renew(Struct, frozen=True, kw_only=True, tag_field="op", tag="renew"):
 
 
 class Cancel(Struct, frozen=True, kw_only=True, tag_field="op", tag="cancel"):
-    """SIGINT to the program, SIGTERM to the tree after half the grace, SIGKILL at its end."""
+    """Begins the ladder: the harness's own cancel where it has one, then SIGINT, SIGTERM and SIGKILL to the tree."""
 
     id: int
     grace_s: float

@@ -19,6 +19,7 @@ else:
     import _signal
 
 PROTOCOL_FD = 3
+CONTROL_FD = 4
 PR_SET_PDEATHSIG = 1
 PR_SET_NO_NEW_PRIVS = 38
 KEYCTL = {"x86_64": 250, "aarch64": 219, "riscv64": 219}
@@ -35,16 +36,21 @@ class Origin:
         self.runner_pid, self.umask = os.getpid(), umask
 
 
-def become(spec: "Json", env: "dict[str, str]", outputs: list[int], fail: int, origin: Origin) -> "NoReturn":
-    """The child's way to its program. What goes wrong is told through `fail`, which the exec closes."""
+def become(
+    spec: "Json", env: "dict[str, str]", outputs: list[int], listen: int, fail: int, origin: Origin
+) -> "NoReturn":
+    """The child's way to its program. What goes wrong is told through `fail`, which the exec closes. `listen`: where it
+    hears of a cancel, or -1."""
     try:
         fail = fcntl.fcntl(fail, fcntl.F_DUPFD_CLOEXEC, 10)
+        # Above what is given out below, as it may have one of those numbers now.
+        told = [] if listen < 0 else [fcntl.fcntl(listen, fcntl.F_DUPFD_CLOEXEC, 10)]
         os.setsid()
         stdin = os.open(spec["stdin_path"] or os.devnull, os.O_RDONLY)
         if spec.get("run_as") or spec.get("is_held"):
             leave_keys()
         if spec.get("run_as"):
-            take_user(spec["run_as"], outputs)
+            take_user(spec["run_as"], outputs + told)
         # After the change of user, which takes it back.
         call_c("prctl", PR_SET_PDEATHSIG, int(_signal.SIGKILL), 0, 0, 0)
         if os.getppid() != origin.runner_pid:
@@ -52,6 +58,8 @@ def become(spec: "Json", env: "dict[str, str]", outputs: list[int], fail: int, o
         os.dup2(stdin, 0)
         for number, fd in enumerate(outputs, start=1):
             os.dup2(fd, number)
+        for fd in told:
+            os.dup2(fd, CONTROL_FD)
         for number in set(range(1, 32)) - {_signal.SIGKILL, _signal.SIGSTOP}:
             _signal.signal(number, _signal.SIG_DFL)
         _signal.pthread_sigmask(_signal.SIG_SETMASK, ())

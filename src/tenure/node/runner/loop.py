@@ -5,14 +5,18 @@ message is answered; `poll` stands still in a suspend, so a wait ends after a se
 clock that stands still in a suspend. Time-outs count on that clock less the time during which the tree was paused.
 
 At the deadline the tree is paused. Nothing but a renewal takes that back, whatever a clock says. A cancel that
-comes during a pause waits in the harness as a pending signal; the ladder's last step, SIGKILL, does not wait."""
+comes during a pause waits in the harness as a pending signal; the ladder's last step, SIGKILL, does not wait.
+
+A stop needs no daemon once it was asked for: the ladder is climbed here."""
 
 import os
 
-from tenure.node.runner.child import PROTOCOL_FD, Origin, become, end_of
+from tenure.node.runner.child import CONTROL_FD, PROTOCOL_FD, Origin, become, end_of
 from tenure.node.runner.control import Control, Poller
+from tenure.node.runner.ladder import LAST, NEVER, Ladder
 from tenure.node.runner.process_tree import HAS_PROC, MARKER_VARIABLE, Tree
 from tenure.node.runner.record import Log, Sleep, awake_s, boot_ns, new_outcome, record_outcome, stamp
+from tenure.node.runner.request import understand
 from tenure.node.runner.spool import Protocol, Spool
 
 TYPE_CHECKING = False  # what `typing` would say, without the time to import it
@@ -20,14 +24,11 @@ if TYPE_CHECKING:
     import signal as _signal
     from typing import Any
 
-    from tenure.node.runner.control import Act
-
     Json = dict[str, Any]
 else:
     import _signal
 
 TICK_S = 1.0
-NEVER = float("inf")
 SAMPLE_COST = 200  # sampling takes at most one part in so many of the time; a machine may hold many runners
 BUSY_SHARE = 0.05  # less CPU than this is an idle event loop, not progress
 TELL_S = 0.2  # between two pushes of new protocol lines
@@ -44,16 +45,16 @@ class Runner:
         self.deadline_ns: int = launch["deadline_boottime_ns"]
         self.counter = 0
         self.poller = Poller()
-        self.control = Control(self.poller, self.understand, self.state)
+        self.control = Control(self.poller, lambda request: understand(self, request), self.state)
         parent = launch["cgroup_parent"]
         self.tree = Tree(launch["marker"], parent and f"{parent}/tenure-{launch['marker']}", awake_s)
+        self.ladder = Ladder(self.tree, self.outcome["stops"])
         self.protocol = Protocol(launch["limits"])
         self.agent_part: str = "" if launch.get("agent_part", ".") == "." else launch["agent_part"] + "/"
         self.spools: list[Spool] = []
         self.leader, self.wait_status = 0, None
         self.started = self.killed = False
         self.attempt_end = self.step_end = NEVER  # on the clock of worked_s
-        self.term_at = self.kill_at = NEVER
         self.paused_at: float | None = None
         self.paused_s = 0.0
         self.sampled, self.sampled_at, self.sample_at = (0, 0, 0, 0), awake_s(), 0.0
@@ -70,6 +71,7 @@ class Runner:
             self.catch_signals()
             self.tree.own()
             self.run_steps()
+            self.outlast()
         except Exception as error:  # noqa: BLE001 - whatever it was, the record must say so
             self.log.write(f"failed: {error!r}")
             self.outcome["unknown" if self.started else "never_started"] = f"runner failed: {error!r}"
@@ -102,6 +104,10 @@ class Runner:
         """Forks the step's process. The deadline is armed already: the very next turn judges it."""
         has_protocol = spec["kind"] == "harness"
         env: dict[str, str] = spec["env"] | {MARKER_VARIABLE: self.launch["marker"]}
+        listen = -1
+        if spec.get("cancel_line"):
+            listen = self.ladder.offer(spec["cancel_line"])
+            env["TENURE_CONTROL_FD"] = str(CONTROL_FD)
         if has_protocol:
             env["TENURE_PROTOCOL_FD"] = str(PROTOCOL_FD)
             env["TENURE_PROTOCOL_FILE"] = f"{os.getcwd()}/{self.agent_part}protocol.{number}.file"
@@ -114,11 +120,12 @@ class Runner:
         pid = self.tree.fork()
         if pid == 0:
             outputs = [out_end, err_end, lines_end] if has_protocol else [out_end, err_end]
-            become(spec, env, outputs, fail_end, origin)
+            become(spec, env, outputs, listen, fail_end, origin)
         self.leader, self.started = pid, True
         self.tree.holder = pid if spec.get("is_held") else 0
-        for fd in (out_end, err_end, lines_end, fail_end):
-            os.close(fd)
+        for fd in (out_end, err_end, lines_end, fail_end, listen):
+            if fd >= 0:
+                os.close(fd)
         self.spools += [Spool(f"{name}.{number}", self.launch["limits"]) for name in ("stdout", "stderr")]
         self.pipes, self.lines_pipe = {out, err, lines, fail}, lines
         self.poller.pump(out, self.spools[-2].write)
@@ -137,6 +144,7 @@ class Runner:
         """Reads what the step left in its pipes for a short grace, and completes its record."""
         self.step |= stamp("ended")
         self.step_end = NEVER
+        self.ladder.withdraw()
         end = awake_s() + self.launch["drain_s"]
         while self.pipes & self.poller.handlers.keys() and awake_s() < end:
             self.turn(end - awake_s())
@@ -211,7 +219,7 @@ class Runner:
 
     def waits(self, longest_s: float) -> list[float]:
         now, worked = awake_s(), self.worked_s()
-        waits = [longest_s, TICK_S, self.sample_at - now, self.term_at - now, self.kill_at - now]
+        waits = [longest_s, TICK_S, self.sample_at - now, self.ladder.next_at() - now]
         if self.protocol.lines != self.told_lines:
             waits.append(self.tell_at - now)
         # What is past already must not make the waits zero while its consequence takes its time.
@@ -225,7 +233,7 @@ class Runner:
         return self.started and not self.killed and self.paused_at is None
 
     def can_time_out(self) -> bool:
-        return self.leader != 0 and self.kill_at == NEVER and self.paused_at is None
+        return self.leader != 0 and not self.ladder.is_begun and self.paused_at is None
 
     def judge_deadline(self) -> None:
         if self.can_pause() and boot_ns() >= self.deadline_ns:
@@ -240,13 +248,9 @@ class Runner:
         now, worked = awake_s(), self.worked_s()
         if self.can_time_out() and (worked >= self.attempt_end or worked >= self.step_end):
             self.outcome["timed_out"] = self.step["timed_out"] = True
-        if self.leader and self.kill_at == NEVER and self.is_over():
+        if self.leader and not self.ladder.is_begun and self.is_over():
             self.stop(self.launch["cancel_grace_s"])
-        if now >= self.term_at:
-            self.term_at, self.outcome["ended_by"] = NEVER, "SIGTERM"
-            self.tree.signal_all(_signal.SIGTERM)
-        if now >= self.kill_at:
-            self.kill_tree()
+        self.climb()
         if now >= self.sample_at:
             self.sample()
             if self.paused_at is not None:
@@ -285,18 +289,29 @@ class Runner:
             self.leader = 0  # if nobody saw it end, its wait status stays None: unknown
 
     def stop(self, grace_s: float) -> None:
-        """The ladder: SIGINT to the leader, SIGTERM to the tree after half the grace, SIGKILL at its end."""
-        if self.leader and self.kill_at == NEVER:
-            self.outcome["ended_by"] = "SIGINT"
-            self.tree.interrupt(self.leader)
-            self.term_at = awake_s() + grace_s / 2
-        self.kill_at = min(self.kill_at, awake_s() + grace_s)
+        self.ladder.begin(grace_s, awake_s())
+        self.climb()
+
+    def climb(self) -> None:
+        """Takes the steps of a stop that are due."""
+        step = self.ladder.climb(awake_s(), self.leader)
+        if step is not None and self.leader:
+            self.outcome["ended_by"] = step
+        if step == LAST:
+            self.kill_tree()
+
+    def outlast(self) -> None:
+        """What the program of a stopped run has left goes on down the ladder: it was asked to end, too."""
+        deep = self.tree.held_by == "marker"
+        while self.ladder.is_begun and not self.killed and self.tree.members(deep=deep):
+            self.turn()
 
     def kill_tree(self) -> None:
         """Kills the tree and proves it gone. After a bound it says how many are left and waits no longer."""
         if self.leader:
-            self.outcome["ended_by"] = "SIGKILL"
-        self.killed, self.term_at, self.kill_at = True, NEVER, NEVER
+            self.outcome["ended_by"] = LAST
+        self.killed = True
+        self.ladder.due.clear()
         survivors = self.tree.kill(self.reap)
         self.outcome["survivors"] = survivors
         self.outcome["tree_gone"] = survivors == 0 if HAS_PROC else None
@@ -328,32 +343,6 @@ class Runner:
 
     # -- messages
 
-    def understand(self, request: "Json") -> "Act":
-        """What a request asks for, not done yet.
-
-        Raises:
-            ValueError: it makes no sense. (KeyError, TypeError and OverflowError mean the same.)
-        """
-        op = request["op"]
-        if op == "renew":
-            fence, deadline_ns, counter = (
-                request["fence"],
-                request["deadline_boottime_ns"],
-                request["counter"],
-            )
-            if not type(fence) is type(deadline_ns) is type(counter) is int:
-                raise ValueError("numbers are wanted")
-            return lambda: self.renew(fence, deadline_ns, counter)
-        if op == "cancel":
-            grace_s = float(request["grace_s"])
-            if not grace_s >= 0:
-                raise ValueError("no duration")
-            return lambda: self.cancel(grace_s)
-        if op == "stale":
-            fence = int(request["fence"])
-            return lambda: self.lose(fence)
-        return {"kill": self.cancel, "status": lambda: None}.get(op, lambda: "unknown_op")
-
     def renew(self, fence: int, deadline_ns: int, counter: int) -> str | None:
         if fence != self.launch["fence"]:
             return "wrong_fence"
@@ -371,6 +360,7 @@ class Runner:
         if grace_s:
             self.stop(grace_s)
         else:
+            self.ladder.note(LAST)
             self.kill_tree()
 
     def lose(self, fence: int) -> str | None:
@@ -378,11 +368,12 @@ class Runner:
         if fence != self.launch["fence"]:
             return "wrong_fence"
         self.outcome["killed_stale"] = True
+        self.ladder.note(LAST)
         self.kill_tree()
         return None
 
     def state(self) -> "Json":
-        going = "stopping" if self.killed or self.kill_at != NEVER else "running"
+        going = "stopping" if self.killed or self.ladder.is_begun else "running"
         return {
             "state": going if self.paused_at is None else "paused",
             "step": self.step["name"],

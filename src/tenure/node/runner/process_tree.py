@@ -171,20 +171,15 @@ class Tree:
 
     # -- acting
 
-    def signal_all(self, number: int) -> None:
-        """Tells everybody but the holder of a PID namespace: its end would kill all in it at once."""
+    def ask(self, number: int, leader: int) -> None:
+        """Sends everybody a signal that can be refused, but for the holder of a PID namespace: its end would kill all in it
+        at once. `leader`: the program or its holder, not reaped yet, or 0; where it is all there is, it is the one."""
         for process in self.members():
             if process.pid != self.holder:
                 send_signal(process, number)
         self.signal_groups(number)
-
-    def interrupt(self, leader: int) -> None:
-        """SIGINT to the program: the leader, which is not reaped yet, or what the holder holds."""
-        target = self.held_program() if self.holder else None
-        if target:
-            send_signal(target, _signal.SIGINT)
-        else:
-            os.kill(leader, _signal.SIGINT)
+        if leader and leader == self.holder and self.held_program() is None:
+            os.kill(leader, number)
 
     def held_program(self) -> Process | None:
         """The first that the namespace's own init has started; None before there is one."""

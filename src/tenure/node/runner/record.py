@@ -217,7 +217,7 @@ def new_outcome(launch: "Json") -> "Json":
     return {
         "version": VERSION, "delivery_id": launch["delivery_id"], "fence": launch["fence"],
         "runner_id": new_runner_id(), "boot_id": boot_id(), "steps": steps, "never_started": None, "unknown": None,
-        "canceled": False, "timed_out": False, "killed_stale": False, "runner_signal": None, "ended_by": None,
+        "canceled": False, "timed_out": False, "killed_stale": False, "runner_signal": None, "ended_by": None, "stops": [],
         "tree_gone": True, "leftovers": 0, "survivors": 0, "spool_lost_bytes": 0, "result_lost": False,
     }  # fmt: skip
 

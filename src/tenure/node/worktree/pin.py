@@ -15,8 +15,9 @@ import contextlib
 from pathlib import Path
 from typing import final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from tenure.core.ids import AttemptId
 from tenure.errors import UnsafePathError
 from tenure.node.worktree.snapshot import Scratch, Snapshot
 from tenure.node.worktree.store_folder import end_of_file
@@ -69,6 +70,20 @@ class Pinner:
             wip_tree=await self._resolve(worktree, f"{wip}^{{tree}}"),
             lost_sha=await self._resolve(worktree, pin_name(worktree.attempt_id, "lost")),
         )
+
+    async def left_by(self, worktree: Worktree, earlier: AttemptId) -> Pins:
+        """What an earlier Attempt left in the cache of this worktree: its head, and its uncommitted work where that stands on
+        this head. Empty where nothing of it was pinned here.
+
+        Raises:
+            GitFailedError: the cache cannot be read.
+            GitTimeoutError: git took too long.
+        """
+        there = structs.replace(worktree, attempt_id=earlier)
+        pins = await self.read(there)
+        under = await self._resolve(there, f"{pin_name(earlier, 'wip')}^1") if pins.wip_sha else None
+        wip_sha = pins.wip_sha if under and under == pins.head_sha else None
+        return Pins(head_sha=pins.head_sha, wip_sha=wip_sha)
 
     async def pin(
         self, worktree: Worktree, scratch: Scratch, head_sha: str, snapshot: Snapshot | None

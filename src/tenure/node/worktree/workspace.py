@@ -33,6 +33,7 @@ from tenure.core.ids import AttemptId
 from tenure.errors import ConflictError, TenureError, WorkspaceBusyError
 from tenure.node.worktree.evidence import PATCH_BYTES, Evidence, EvidenceTaker
 from tenure.node.worktree.own_repository import Owner, OwnRepositories
+from tenure.node.worktree.pin import Pins
 from tenure.node.worktree.repository_cache import (
     FETCH_TIMEOUT_S,
     RepositoryCache,
@@ -101,8 +102,13 @@ class Workspace:
         self._caches = RepositoryCache(self.store, self.git, self._limits.fetch_s)
         sweep_scratch(self.store)
 
-    async def prepare(self, repository: str, base_sha: str, attempt_id: AttemptId) -> Worktree:
+    async def prepare(
+        self, repository: str, base_sha: str, attempt_id: AttemptId, earlier: AttemptId | None = None
+    ) -> Worktree:
         """The worktree of an Attempt, with its branch checked out at the base; made if it is not there.
+
+        With `earlier` it begins with what that Attempt left: its commits and its uncommitted work, as they were pinned on
+        this node; at the base where nothing was. What is told of its own work still counts from the base.
 
         May be called again for the same Attempt, by several at once, and after a crash anywhere in it. Call
         it only for an Attempt in which nothing was started.
@@ -133,7 +139,7 @@ class Workspace:
             return ready
         async with self.locked(source.digest, f"Attempt {attempt_id}") as lock:
             ready = self._ready(wanted)  # another call may have made it while this one waited
-            return ready or await self._made(source, wanted, lock)
+            return ready or await self._made(source, wanted, earlier, lock)
 
     def find(self, attempt_id: AttemptId) -> Worktree | None:
         """The finished worktree of an Attempt, as it is; None where `prepare` has not returned one, or it was
@@ -232,7 +238,9 @@ class Workspace:
             )
         return self.find(wanted.attempt_id) if record.boot_id == wanted.boot_id else None
 
-    async def _made(self, source: RepositorySource, wanted: WorktreeRecord, lock: int) -> Worktree:
+    async def _made(
+        self, source: RepositorySource, wanted: WorktreeRecord, earlier: AttemptId | None, lock: int
+    ) -> Worktree:
         await self._caches.ensure(source, lock)
         await self._caches.ensure_commit(source, wanted.base_sha, lock)
         await self._unmake(wanted)
@@ -240,7 +248,10 @@ class Workspace:
         self.store.write(record)
         worktree = self.store.worktree(record)
         try:
-            await self._add(worktree, lock)
+            left = await self.evidence_taker.pinner.left_by(worktree, earlier) if earlier else Pins()
+            await self._add(worktree, left.head_sha or worktree.base_sha, lock)
+            if left.wip_sha:
+                await self._put_back(worktree, left.wip_sha, lock)
         except BaseException:
             # Gives the space back at once; the next call would do the same.
             with suppress(TenureError, OSError):
@@ -281,11 +292,11 @@ class Workspace:
         # Without its entry in the cache git would take the branch for checked out and refuse to make the tree again.
         delete_folder(self.store.root, REPOS, worktree.cache.name, ADMIN_FOLDER, name)
 
-    async def _add(self, worktree: Worktree, lock: int) -> None:
+    async def _add(self, worktree: Worktree, start_sha: str, lock: int) -> None:
         """Has git make the tree. It is locked in git's sense, so that no `git worktree prune` of an agent takes it away."""
         name = worktree.attempt_id
         tip = await self.evidence_taker.pinner.branch_tip(worktree)
-        if tip and tip != worktree.base_sha:
+        if tip and tip not in {worktree.base_sha, start_sha}:
             await self.git.must(
                 "pin a branch that is made anew",
                 worktree.cache,
@@ -298,7 +309,7 @@ class Workspace:
             f"make the worktree of Attempt {name}",
             worktree.cache,
             *("-c", "worktree.guessRemote=false", "worktree", "add", "--quiet", *options),
-            *("--", str(worktree.path), worktree.base_sha),
+            *("--", str(worktree.path), start_sha),
             timeout_s=self._limits.checkout_s,
             keep=(lock,),
         )
@@ -310,6 +321,19 @@ class Workspace:
             worktree.base_sha,
             keep=(lock,),
         )
+
+    async def _put_back(self, worktree: Worktree, wip_sha: str, lock: int) -> None:
+        """Makes the files those of a pinned commit of uncommitted work; to git they are uncommitted again."""
+        environment = {"GIT_DIR": str(worktree.admin), "GIT_WORK_TREE": str(worktree.path)}
+        for words in (("--reset", "-u", f"{wip_sha}^{{tree}}"), ("HEAD",)):
+            await self.git.must(
+                "put uncommitted work back",
+                worktree.path,
+                *("read-tree", *words),
+                env=environment,
+                timeout_s=self._limits.checkout_s,
+                keep=(lock,),
+            )
 
     async def _identity(self, source: RepositorySource) -> dict[str, str]:
         """What git would not find out by itself: an identity that only the user's own repository has, or a stand-in

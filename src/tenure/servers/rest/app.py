@@ -15,6 +15,7 @@ from tenure.hub.api import Api
 from tenure.hub.effect_desk import EffectDesk
 from tenure.hub.legs import Legs
 from tenure.hub.push.gate import GitGate
+from tenure.hub.schedule_desk import ScheduleDesk
 from tenure.hub.service import Hub
 from tenure.hub.webhook_desk import WebhookDesk
 from tenure.runtime.settings_schema import BODY_BYTES
@@ -24,6 +25,7 @@ from tenure.servers.rest import (
     health_routes,
     leg_routes,
     operator_routes,
+    schedule_routes,
     task_routes,
     webhook_routes,
 )
@@ -35,6 +37,7 @@ ROUTES: tuple[Any, ...] = (
     *event_routes.ROUTES,
     *effect_routes.ROUTES,
     *webhook_routes.ROUTES,
+    *schedule_routes.ROUTES,
     *operator_routes.ROUTES,
     *health_routes.ROUTES,
     *leg_routes.ROUTES,
@@ -61,6 +64,7 @@ def create_app(hub: Hub, *, max_body_bytes: int = BODY_BYTES, git: GitGate | Non
                 "legs": Legs(hub),
                 "effects": EffectDesk(hub, hub.broker, GATED),
                 "webhooks": WebhookDesk(hub, hub.broker),
+                "schedules": ScheduleDesk(hub),
                 "routes": ROUTES,
             }
         ),

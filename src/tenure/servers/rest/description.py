@@ -32,6 +32,7 @@ TAGS = {
     "agents": "What an agent asks for, with its capability as bearer.",
     "effects": "What was done outside, once.",
     "webhooks": "What forges say by themselves; see docs/guides/webhooks.md.",
+    "schedules": "Tasks that are submitted again and again; see docs/guides/schedules.md.",
     "attention": "What needs a person.",
     "nodes": "Machines, and the recipients they offer.",
     "tokens": "Who may ask.",

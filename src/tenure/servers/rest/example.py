@@ -54,6 +54,16 @@ EFFECT = Example(
 DECISION = Example(
     summary="Allowed", value={"item_version": 1, "because": "the change is small and was reviewed"}
 )
+SCHEDULE = Example(
+    summary="Every working day at nine in Berlin",
+    value={
+        "name": "triage",
+        "cron": "0 9 * * 1-5",
+        "zone": "Europe/Berlin",
+        "task": {"objective": "Sort what came in since yesterday.", "to": "claude"},
+        "overlap": "skip",
+    },
+)
 RESOLVE = Example(
     summary="It is there",
     value={"confirmed": True, "item_version": 1, "because": "pull request 42 is open", "result": "42"},

@@ -1,0 +1,81 @@
+"""The question that a used-up budget is (`bounded`): what was tried, what changed in between, what is left, and why the
+machine must not go on alone. It is written for somebody who was not there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenure.core import recovery_events as rv
+from tenure.core.asking import ask
+from tenure.core.attempt import Attempt
+from tenure.core.attention import AttentionKind
+from tenure.core.budget import amounts_of, left_of
+from tenure.core.draft import Draft
+from tenure.core.failure import FailureClass
+from tenure.core.ids import attempt_id
+from tenure.core.limits import TRIED
+from tenure.core.task import Task
+
+UNSAFE = {
+    "attempts": "it has had as many attempts as it may; one more of its own choosing would be a guess",
+    "wall_s": "it has run as long as it may",
+    "cost_usd_micros": "it has spent what it may, and one more attempt would spend more",
+    "tokens": "it has used as many tokens as it may",
+    "tool_calls": "it has made as many tool calls as it may",
+    "repeats": "the same failure came again and again, so what changed in between did not touch its cause",
+    "interruptions": "people were asked as often as they may be",
+    "rounds": "the last attempts were no better than the ones before them, so it goes round in circles",
+    "deadline": "its deadline has passed, and a result now may be of no use",
+}
+
+
+def exhaust(draft: Draft, task: Task, dimensions: tuple[str, ...]) -> None:
+    """No automatic Attempt follows. Exactly one question says so, whatever else runs out afterwards."""
+    draft.emit(rv.BudgetExhausted(task_id=task.task_id, number=task.attempts, dimensions=dimensions))
+    unsafe = "; ".join(UNSAFE.get(one, one) for one in dimensions)
+    ask(
+        draft,
+        AttentionKind.EXHAUSTED,
+        task.task_id,
+        f"{task.task_id} stops after {task.attempts} attempt{'s' if task.attempts > 1 else ''}: {unsafe}",
+        {
+            "exhausted": list(dimensions),
+            "unsafe_because": unsafe,
+            "tried": tried(draft, task),
+            "left": left_of(task.budget, task.tally, task.attempts),
+            "deadline_ms": task.deadline_ms,
+            "refunded": task.tally.refunded,
+        },
+    )
+
+
+def tried(draft: Draft, task: Task) -> list[dict[str, Any]]:
+    """Each of the last Attempts: why it was made, what it changed, how it ended, what it cost."""
+    first = max(1, task.attempts - TRIED + 1)
+    shown = [draft.attempt(task.task_id, number) for number in range(first, task.attempts + 1)]
+    classes: dict[int, FailureClass | None] = {
+        one.number - 1: one.spec.failure_class for one in shown if one.spec.follows
+    }
+    return [_told(one, classes.get(one.number)) for one in shown]
+
+
+def _told(attempt: Attempt, failure_class: FailureClass | None) -> dict[str, Any]:
+    hypothesis, outcome = attempt.spec.hypothesis, attempt.outcome
+    told: dict[str, Any] = {
+        "attempt": attempt_id(attempt.task_id, attempt.number),
+        "hypothesis": hypothesis.because if hypothesis else "the first try",
+        "by": hypothesis.by if hypothesis else None,
+        "changed": [str(change.what) for change in hypothesis.changes] if hypothesis else [],
+        "verdict": str(attempt.verdict or attempt.state),
+        "class": failure_class or (outcome.failure_class if outcome else None),
+        "summary": outcome.summary[:300] if outcome else "",
+    }
+    if outcome is not None:
+        used = amounts_of(outcome.usage)
+        told |= {
+            "wall_s": used.wall_ms / 1000,
+            "cost_usd_micros": used.cost_usd_micros,
+            "tokens": used.tokens,
+            "tool_calls": used.tool_calls,
+        }
+    return told

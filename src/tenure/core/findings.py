@@ -1,0 +1,149 @@
+"""What a report's evidence says about a failure: its class by the Attempt's own policy, and the facts that recovery needs.
+
+The node names a class by the default rules; the hub classifies anew from the same evidence by the policy that the Attempt
+was frozen with, so that a policy means one thing whichever node ran it. Evidence that cannot be read leaves the node's
+word standing. It may also have been cut: what the rules ask about is kept by the node in any case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from tenure.core.attempt import Outcome
+from tenure.core.canonical import text_digest
+from tenure.core.failure import (
+    CheckEnded,
+    Classification,
+    Evidence,
+    FailureClass,
+    StepKind,
+    classify,
+    evidence_of,
+)
+from tenure.core.judgement import is_passed
+from tenure.core.limits import FEEDBACK_BYTES
+from tenure.core.policy import Policy
+from tenure.core.signature import signature
+from tenure.core.start_failure import RULE as UNSTARTED
+
+
+class Reported(Struct, frozen=True):
+    """The part of a report's evidence that is read here; whatever else it has is passed over."""
+
+    harness: Evidence | None = None
+
+
+class Details(Struct, frozen=True):
+    """The part of the harness's own evidence that is read: the commit that the base has moved to."""
+
+    base_sha: str | None = None
+
+
+class Findings(Struct, frozen=True, kw_only=True):
+    """`failure_class` and `rule`: None of a time limit. `feedback`: what a next Attempt should be told. `new_base`: where
+    the base has moved to. `score`: how good the result was, more is better; None: not measured. `is_local`: a shortage
+    was the machine's, not the provider's. `digest`: of the evidence."""
+
+    failure_class: FailureClass | None
+    rule: str
+    policy: str
+    signature: str
+    digest: str
+    feedback: str | None = None
+    new_base: str | None = None
+    session_id: str | None = None
+    retry_after_s: float | None = None
+    reset_at_ms: int | None = None
+    score: float | None = None
+    is_local: bool = False
+
+
+def findings_of(outcome: Outcome, policy: Policy) -> Findings:
+    """What this outcome says, by this policy. Total: every outcome has findings."""
+    evidence = _evidence(outcome)
+    found = _class_of(outcome, evidence, policy)
+    check = _failed_check(evidence)
+    tail = check.ended.output_tail if check is not None else ""
+    text = tail or (evidence.text if evidence else "") or outcome.summary
+    return Findings(
+        failure_class=found.failure_class if found else None,
+        rule=found.rule if found else "time-limit",
+        policy=policy.key,
+        signature=signature(
+            str(found.failure_class if found else "timed_out"), found.rule if found else "", text
+        ),
+        digest=text_digest(outcome.evidence),
+        feedback=_feedback(check, evidence, outcome),
+        new_base=_new_base(evidence),
+        session_id=outcome.session_id or (evidence.session_id if evidence else None),
+        retry_after_s=evidence.retry_after_s if evidence else None,
+        reset_at_ms=evidence.reset_at_ms if evidence else None,
+        score=_score(evidence),
+        is_local=evidence is None or evidence.start_error is not None,
+    )
+
+
+def _evidence(outcome: Outcome) -> Evidence | None:
+    try:
+        return msgspec.json.decode(outcome.evidence, type=Reported).harness
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def _class_of(outcome: Outcome, evidence: Evidence | None, policy: Policy) -> Classification | None:
+    """None where there is nothing to classify: the Attempt ended at its time limit."""
+    told = outcome.failure_class
+    if told is None:
+        return None
+    rule = outcome.failure_rule or "told"
+    word = Classification(failure_class=told, rule=rule, policy=policy.key)
+    # Before the start the node has seen more than any rule can ask about.
+    if evidence is None or rule.startswith(f"{UNSTARTED}/"):
+        return word
+    check = _failed_check(evidence)
+    if check is not None:
+        return classify(evidence_of(check.ended, StepKind.CHECK), policy.table)
+    return classify(evidence, policy.table)
+
+
+def _failed_check(evidence: Evidence | None) -> CheckEnded | None:
+    if evidence is None:
+        return None
+    return next((one for one in evidence.checks if not is_passed(one.ended)), None)
+
+
+def _feedback(check: CheckEnded | None, evidence: Evidence | None, outcome: Outcome) -> str | None:
+    if check is not None:
+        head = f"The check `{check.name}` did not pass. The end of its output:"
+        body = check.ended.output_tail
+    else:
+        head = "The attempt before this one was not accepted. It said:"
+        body = (evidence.text if evidence else "") or outcome.summary
+    if not body.strip():
+        return None
+    kept = body.encode("utf-8", "replace")[-FEEDBACK_BYTES:].decode("utf-8", "ignore")
+    return f"{head}\n{kept}"
+
+
+def _new_base(evidence: Evidence | None) -> str | None:
+    if evidence is None or evidence.details is None:
+        return None
+    try:
+        base: Any = msgspec.json.decode(evidence.details, type=Details).base_sha
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    is_full = isinstance(base, str) and len(base) in (40, 64) and set(base) <= set("0123456789abcdef")
+    return base if is_full else None
+
+
+def _score(evidence: Evidence | None) -> float | None:
+    """The program's own measure, else how many checks passed before the first that did not."""
+    if evidence is None:
+        return None
+    if evidence.score is not None:
+        return evidence.score
+    if not evidence.checks:
+        return None
+    return float(sum(is_passed(one.ended) for one in evidence.checks))

@@ -1,0 +1,183 @@
+"""Carrying out what the policy plans after a failed Attempt, within the Task's budget.
+
+Everything of one decision is in one commit: what was decided and by which rule, the circuit, the next Attempt or the
+question. A second look at the same Attempt decides nothing (`Task.decided`)."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tenure.core import desk_events as de
+from tenure.core import events as ev
+from tenure.core import recovery_events as rv
+from tenure.core.asking import ask
+from tenure.core.attempt import Attempt, AttemptSpec, Hypothesis, Outcome, Verdict
+from tenure.core.attention import AttentionKind
+from tenure.core.budget import exhausted
+from tenure.core.circuit import Circuit, is_news
+from tenure.core.creation import create_attempt, work_digest
+from tenure.core.delivery import Delivery
+from tenure.core.draft import Draft
+from tenure.core.exhaustion import exhaust
+from tenure.core.failure import FailureClass
+from tenure.core.findings import Findings, findings_of
+from tenure.core.hold import Hold, HoldKind
+from tenure.core.policy import Action
+from tenure.core.policy_choice import policy_named
+from tenure.core.recipient import Recipient
+from tenure.core.recovery import Plan, Situation, is_improved, is_refunded, plan
+from tenure.core.task import Task, TaskState
+
+ASKED_AS: dict[Action, AttentionKind] = {
+    Action.STOP: AttentionKind.AUTHORIZATION,
+    Action.HOLD: AttentionKind.CONFIGURATION,
+    Action.ESCALATE: AttentionKind.FAILED,
+}
+POLICY_AUTHOR = "policy:"
+
+
+def recover(draft: Draft, task: Task, attempt: Attempt) -> None:
+    """Decide about a failed or timed-out Attempt, and do it."""
+    situation = situation_of(draft, task, attempt)
+    chosen = plan(situation)
+    findings = situation.findings
+    draft.emit(
+        rv.RecoveryDecided(
+            task_id=task.task_id,
+            number=attempt.number,
+            verdict=attempt.verdict or Verdict.FAILED,
+            failure_class=findings.failure_class,
+            rule=findings.rule,
+            policy=findings.policy,
+            evidence_digest=findings.digest,
+            signature=findings.signature,
+            response=chosen.response,
+            action=chosen.action,
+            because=chosen.because,
+            passed_over=chosen.passed_over,
+            score=findings.score,
+            improved=is_improved(task, findings),
+            refunded=is_refunded(findings),
+            asks=chosen.spec is None and chosen.action is not Action.END,
+        )
+    )
+    _mind_circuit(draft, attempt, findings, chosen)
+    if chosen.action is Action.END:
+        reason = attempt.outcome.summary if attempt.outcome else ""
+        draft.emit(
+            ev.TaskEnded(task_id=task.task_id, state=TaskState.FAILED, reason=reason or str(attempt.verdict))
+        )
+    elif chosen.spec is None:
+        _ask(draft, situation, chosen)
+    else:
+        try_again(draft, attempt, findings, chosen)
+
+
+def situation_of(draft: Draft, task: Task, attempt: Attempt) -> Situation:
+    """What a plan for this Attempt is made from."""
+    policy = policy_named(draft, attempt.spec.policy)
+    delivery = draft.find(Delivery, attempt.last_delivery) if attempt.last_delivery else None
+    recipient = draft.find(Recipient, delivery.recipient) if delivery is not None else None
+    return Situation(
+        task=task,
+        attempt=attempt,
+        policy=policy,
+        findings=findings_of(attempt.outcome or Outcome(Verdict.FAILED), policy),
+        recipient=recipient.address if recipient is not None else None,
+        config_digest=recipient.config_digest if recipient is not None else "",
+        resumes=recipient is not None and recipient.resumes,
+        now_ms=draft.now.wall_ms,
+    )
+
+
+def try_again(draft: Draft, attempt: Attempt, findings: Findings, chosen: Plan) -> None:
+    """Make the next Attempt if the budget has room for one more; else ask."""
+    task = draft.get(Task, attempt.task_id)
+    ready_ms = max(draft.now.wall_ms, chosen.ready_at_ms or 0)
+    dimensions = exhausted(task.budget, task.tally, task.attempts)
+    if task.deadline_ms is not None and ready_ms >= task.deadline_ms:
+        dimensions = (*dimensions, "deadline")
+    if dimensions:
+        exhaust(draft, task, dimensions)
+        return
+    spec = next_spec(attempt, chosen, findings.failure_class, f"{POLICY_AUTHOR}{findings.policy}")
+    create_attempt(draft, task.task_id, attempt.number + 1, spec, ready_at_ms=chosen.ready_at_ms)
+
+
+def next_spec(attempt: Attempt, chosen: Plan, failure_class: FailureClass | None, by: str) -> AttemptSpec:
+    """The planned spec with its lineage and its hypothesis."""
+    planned = chosen.spec or attempt.spec
+    return replace(
+        planned,
+        follows=attempt.number,
+        relation=chosen.relation,
+        failure_class=failure_class,
+        hypothesis=Hypothesis(
+            because=chosen.because,
+            by=by,
+            before_digest=work_digest(attempt.spec),
+            after_digest=work_digest(planned),
+            changes=chosen.changes,
+            transient=chosen.transient,
+        ),
+    )
+
+
+def _ask(draft: Draft, situation: Situation, chosen: Plan) -> None:
+    attempt, findings = situation.attempt, situation.findings
+    kind = ASKED_AS[chosen.action]
+    if kind is AttentionKind.FAILED and findings.failure_class is FailureClass.CONTRADICTION:
+        kind = AttentionKind.CONTRADICTION
+    if chosen.action is Action.HOLD and situation.recipient is not None:
+        held = Hold(HoldKind.CONFIGURATION, situation.recipient, chosen.because, situation.config_digest)
+        draft.emit(rv.TaskHeld(task_id=attempt.task_id, hold=held))
+    said = attempt.outcome.summary if attempt.outcome else ""
+    what = f"failed ({findings.failure_class})" if findings.failure_class else "ran into its time limit"
+    told = f": {said}" if said else ""
+    ask(
+        draft,
+        kind,
+        attempt.attempt_id,
+        f"{attempt.attempt_id} {what}{told}; {chosen.because}",
+        {
+            "class": findings.failure_class,
+            "rule": findings.rule,
+            "policy": findings.policy,
+            "recipient": situation.recipient,
+            "passed_over": list(chosen.passed_over),
+            "signature": findings.signature,
+        },
+    )
+
+
+def _mind_circuit(draft: Draft, attempt: Attempt, findings: Findings, chosen: Plan) -> None:
+    """A quota that has no room is left alone; one that has served closes its circuit."""
+    if attempt.last_delivery is None:
+        return
+    delivery = draft.get(Delivery, attempt.last_delivery)
+    if findings.failure_class is not FailureClass.CAPACITY:
+        close_circuits(draft, delivery, f"{attempt.attempt_id} was served")
+        return
+    recipient = draft.get(Recipient, delivery.recipient)
+    quota = recipient.quotas[0 if findings.is_local else -1]
+    until_ms = chosen.until_ms
+    if until_ms is None:
+        return
+    known = draft.find(Circuit, quota)
+    if is_news(known, delivery):
+        said = attempt.outcome.summary if attempt.outcome else ""
+        draft.emit(
+            de.CircuitOpened(
+                quota=quota, until_ms=until_ms, because=said or findings.rule, attempt=attempt.attempt_id
+            )
+        )
+    elif known is not None and until_ms > known.until_ms:
+        draft.emit(de.CircuitExtended(quota=quota, until_ms=until_ms))
+
+
+def close_circuits(draft: Draft, delivery: Delivery, because: str) -> None:
+    """Something that was granted after a circuit opened did not fail for lack of room."""
+    for quota in draft.get(Recipient, delivery.recipient).quotas:
+        circuit = draft.find(Circuit, quota)
+        if circuit is not None and not circuit.is_closed and is_news(circuit, delivery):
+            draft.emit(de.CircuitClosed(quota=quota, because=because))

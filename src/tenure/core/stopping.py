@@ -1,0 +1,136 @@
+"""Stopping one Attempt: the cancellation protocol for it alone, while its Task goes on.
+
+A person, a budget or a deadline asks for it. The steps are those of a cancellation (`cancellation`): what was not
+acknowledged is taken back at once, what runs keeps its fence until its node reports or the grace is over, and whatever it
+reports is its verdict. What follows depends on the cause: a person says what comes next, a budget is exhausted."""
+
+from __future__ import annotations
+
+from tenure.core import events as ev
+from tenure.core import recovery_events as rv
+from tenure.core.accounting import give_back
+from tenure.core.asking import ask
+from tenure.core.attempt import Attempt, AttemptState, Verdict
+from tenure.core.attention import AttentionKind
+from tenure.core.commands import CancelAnswer, Refusal
+from tenure.core.delivery import Delivery, DeliveryState
+from tenure.core.desk_commands import StopAttempt
+from tenure.core.draft import Draft
+from tenure.core.exhaustion import exhaust
+from tenure.core.limits import REASON_LENGTH
+from tenure.core.policy import Action
+from tenure.core.task import CANCEL_TRANSITIONS, CancelStep, Stop, StopCause, Task
+
+
+def decide_stop(draft: Draft, command: StopAttempt) -> CancelAnswer | Refusal:
+    task = draft.find(Task, command.task_id)
+    if task is None or not 1 <= command.number <= task.attempts:
+        return Refusal("not_found", f"there is no Attempt {command.task_id}/{command.number}.")
+    attempt = draft.attempt(task.task_id, command.number)
+    if task.stop is not None and task.stop.number == command.number:
+        return CancelAnswer(task.task_id, task.stop.step, replayed=True)
+    if attempt.verdict is not None:
+        return Refusal(
+            "terminal",
+            f"{attempt.attempt_id} has ended ({attempt.verdict}); nothing is left to cancel.",
+            {"attempt": attempt.attempt_id, "verdict": str(attempt.verdict)},
+        )
+    if task.is_cancel_requested:
+        return CancelAnswer(task.task_id, str(task.cancel_step), replayed=True)
+    request_stop(draft, task, StopCause.PERSON, command.by, command.because)
+    stop = draft.get(Task, task.task_id).stop
+    return CancelAnswer(task.task_id, str(stop.step if stop else CancelStep.TERMINATED), replayed=False)
+
+
+def request_stop(
+    draft: Draft,
+    task: Task,
+    cause: StopCause,
+    by: str,
+    because: str,
+    dimensions: tuple[str, ...] = (),
+) -> None:
+    """Ask the newest Attempt to end. Nothing happens if it was asked already, or its whole Task was."""
+    if task.is_stopping or task.is_cancel_requested:
+        return
+    draft.emit(
+        rv.StopAdvanced(
+            task_id=task.task_id,
+            number=task.attempts,
+            step=CancelStep.REQUESTED,
+            cause=cause,
+            by=by,
+            because=because[:REASON_LENGTH],
+            dimensions=dimensions,
+            grace_ms=draft.terms.cancel_grace_ms,
+        )
+    )
+    delivery = draft.get(Delivery, task.lease) if task.lease is not None else None
+    if delivery is not None and delivery.state is DeliveryState.CLAIMED:
+        draft.emit(
+            ev.GrantVoided(
+                task_id=task.task_id,
+                delivery_id=delivery.delivery_id,
+                fence=task.fence + 1,
+                reason="canceled",
+            )
+        )
+        give_back(draft, delivery)
+        delivery = None
+    if delivery is None:
+        withdraw(draft, draft.get(Task, task.task_id))
+
+
+def withdraw(draft: Draft, task: Task) -> None:
+    """End an Attempt that was asked to stop and that nobody holds (any more): it ran nowhere."""
+    if draft.newest_attempt(task).state is AttemptState.PENDING:
+        draft.emit(ev.AttemptWithdrawn(task_id=task.task_id, number=task.attempts))
+    finish_stop(draft, draft.get(Task, task.task_id))
+
+
+def advance_stop(draft: Draft, task: Task, step: CancelStep) -> None:
+    """Note how far the stopping of the newest Attempt has come, if it is under way and this is a step forward."""
+    stop = task.stop
+    if stop is None or not task.is_stopping or step not in CANCEL_TRANSITIONS[stop.step]:
+        return
+    draft.emit(rv.StopAdvanced(task_id=task.task_id, number=stop.number, step=step, cause=stop.cause))
+
+
+def finish_stop(draft: Draft, task: Task) -> None:
+    """The Attempt has ended and its Effects are known; say what follows if it was ended by the stop."""
+    for step in (CancelStep.RECONCILED, CancelStep.TERMINATED):
+        advance_stop(draft, draft.get(Task, task.task_id), step)
+    task = draft.get(Task, task.task_id)
+    attempt = draft.newest_attempt(task)
+    if task.stop is None or attempt.verdict in (Verdict.COMPLETED, Verdict.ASKED, Verdict.UNKNOWN):
+        return
+    if task.stop.cause is StopCause.PERSON:
+        _ask_what_next(draft, task.stop, attempt)
+    else:
+        exhaust(draft, task, task.stop.dimensions)
+
+
+def _ask_what_next(draft: Draft, stop: Stop, attempt: Attempt) -> None:
+    draft.emit(
+        rv.RecoveryDecided(
+            task_id=attempt.task_id,
+            number=attempt.number,
+            verdict=attempt.verdict or Verdict.CANCELED,
+            rule="stopped-by-a-person",
+            policy=attempt.spec.policy,
+            evidence_digest="",
+            signature="",
+            response="none",
+            action=Action.ESCALATE,
+            because=f"{stop.by} stopped it, and says what comes next",
+            asks=True,
+        )
+    )
+    reason = f": {stop.because}" if stop.because else ""
+    ask(
+        draft,
+        AttentionKind.STOPPED,
+        attempt.attempt_id,
+        f"{attempt.attempt_id} was stopped by {stop.by}{reason}; say what comes next",
+        {"by": stop.by, "because": stop.because, "verdict": str(attempt.verdict)},
+    )

@@ -1,0 +1,70 @@
+"""What the commands about accounts, policies and circuits will look at, and what making an Attempt does; `needs` says how
+plans work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tenure.core import desk_commands as dc
+from tenure.core.account import HUB_ACCOUNT, Account, is_account, project_account
+from tenure.core.asking import ABOUT_ATTEMPT, ABOUT_TASK
+from tenure.core.attention import Attention, AttentionKind
+from tenure.core.circuit import Circuit
+from tenure.core.ids import attempt_id
+from tenure.core.policy import PolicyChoice, PolicyDocument
+from tenure.core.policy_choice import NAME_PREFIX, policy_subjects
+from tenure.core.recipient import Node, Recipient
+from tenure.core.task import DEFAULT_PROJECT, Task, TaskSpec
+from tenure.ledger.wants import Plan, Wants
+
+if TYPE_CHECKING:
+    from tenure.ledger.loaded_world import LoadedWorld
+
+
+def wants_creation(wants: Wants, spec: TaskSpec) -> None:
+    """What making an Attempt of this Task looks at: its accounts, and which policy holds."""
+    wants.key(Account, HUB_ACCOUNT, project_account(spec.project or DEFAULT_PROJECT))
+    wants.key(PolicyChoice, *policy_subjects(spec))
+    if spec.policy is not None:
+        wants.key(PolicyChoice, f"{NAME_PREFIX}{spec.policy}")
+        wants.key(PolicyDocument, spec.policy)
+
+
+def wants_going_on(wants: Wants, task: Task) -> None:
+    """Every question that is settled when a Task goes on or ends."""
+    wants.item(attempt_id(task.task_id, task.attempts), *ABOUT_ATTEMPT)
+    wants.item(task.task_id, *ABOUT_TASK)
+
+
+def desk_plan(command: DeskNamed, wants: Wants, _world: LoadedWorld) -> Plan:
+    match command:
+        case dc.StorePolicy():
+            wants.key(PolicyDocument, command.policy.key)
+            wants.key(PolicyChoice, f"{NAME_PREFIX}{command.policy.name}")
+        case dc.ChoosePolicy():
+            wants.key(PolicyChoice, command.subject, f"{NAME_PREFIX}{command.policy}")
+            wants.key(PolicyDocument, command.policy)
+        case dc.SetAccount():
+            wants.key(Account, command.account_id)
+            wants.item(command.account_id, AttentionKind.EXHAUSTED)
+        case dc.Pause() | dc.Unpause():
+            kind = Account if is_account(command.subject) else Recipient if "@" in command.subject else Node
+            wants.key(kind, command.subject)
+        case dc.CloseCircuit():
+            wants.key(Circuit, command.quota)
+        case dc.SnoozeAttention() | dc.AssignAttention() | dc.NoteNotified():
+            wants.key(Attention, command.item_id)
+    yield
+
+
+DeskNamed = (
+    dc.StorePolicy
+    | dc.ChoosePolicy
+    | dc.SetAccount
+    | dc.Pause
+    | dc.Unpause
+    | dc.CloseCircuit
+    | dc.SnoozeAttention
+    | dc.AssignAttention
+    | dc.NoteNotified
+)

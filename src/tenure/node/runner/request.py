@@ -1,0 +1,33 @@
+"""What the daemon may ask of a runner: each request is understood first, and done only then. Standard library only."""
+
+TYPE_CHECKING = False  # what `typing` would say, without the time to import it
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tenure.node.runner.control import Act
+    from tenure.node.runner.loop import Runner
+
+    Json = dict[str, Any]
+
+
+def understand(runner: "Runner", request: "Json") -> "Act":
+    """What a request asks for, not done yet.
+
+    Raises:
+        ValueError: it makes no sense. (KeyError, TypeError and OverflowError mean the same.)
+    """
+    op = request["op"]
+    if op == "renew":
+        fence, deadline_ns, counter = request["fence"], request["deadline_boottime_ns"], request["counter"]
+        if not type(fence) is type(deadline_ns) is type(counter) is int:
+            raise ValueError("numbers are wanted")
+        return lambda: runner.renew(fence, deadline_ns, counter)
+    if op == "cancel":
+        grace_s = float(request["grace_s"])
+        if not grace_s >= 0:
+            raise ValueError("no duration")
+        return lambda: runner.cancel(grace_s)
+    if op == "stale":
+        fence = int(request["fence"])
+        return lambda: runner.lose(fence)
+    return {"kill": runner.cancel, "status": lambda: None}.get(op, lambda: "unknown_op")

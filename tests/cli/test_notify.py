@@ -202,7 +202,7 @@ def test_a_running_hub_tells_a_question_once_over_a_kill_and_leaves_no_trace_of_
         eventually(lambda: len(receiver.got) == 1, 60)
         assert "which of the two?" in receiver.got[0]["message"]
         assert "You may answer:\n- " in receiver.got[0]["message"]
-        eventually(lambda: notified(home, hub.url) == [1], 30)
+        eventually(lambda: notified(home) == [1], 30)
         eventually(lambda: channel(home)["last_sent_at"], 30)
     finally:
         hub.process.kill()
@@ -228,7 +228,7 @@ def asks(hub: RunningHub, key: str, question: str) -> None:
     assert hub.node.report(hub.node.take(), Verdict.ASKED, summary=question) == "recorded"
 
 
-def notified(home: Path, url: str) -> list[int]:
+def notified(home: Path) -> list[int]:
     """Versions that the record says were told."""
     events = called("--home", str(home), "events", "--json").out.splitlines()
     found = [json.loads(line) for line in events]

@@ -20,6 +20,7 @@ from tenure.core.effect_commands import CallEnd
 from tenure.core.effect_kind import Params, PullRequest
 from tenure.core.events import Event
 from tenure.core.evolve import evolve
+from tenure.core.failure import CheckEnded, Evidence, FailureClass, StepEnded
 from tenure.core.ids import (
     Address,
     ClaimId,
@@ -52,8 +53,19 @@ def pull_request(head: str = "tenure/one", **changes: Any) -> PullRequest:
     return PullRequest(**{"head": head, "base": "main", "title": "A change", **changes})
 
 
+def evidence(claimed: FailureClass | None = None, check: str | None = None, **more: Any) -> str:
+    """What a node reports beside its word: the class that the harness named, the output of a check that did not pass."""
+    checks = (CheckEnded(name="tests", ended=StepEnded(exit_code=1, output_tail=check)),) if check else ()
+    known = Evidence(claimed_class=claimed, checks=checks, **more)
+    return msgspec.json.encode({"harness": known}).decode()
+
+
 class Lab:
-    """Every command is checked: the invariants hold after it, and no step breaks a rule."""
+    """Every command is checked: the invariants hold after it, and no step breaks a rule.
+
+    `copies_deep`: also a value that is changed in place would be seen. It costs most of the time of a long run."""
+
+    copies_deep = True
 
     def __init__(self, terms: Terms | None = None) -> None:
         self.world = World()
@@ -66,7 +78,7 @@ class Lab:
         self.run(cm.StartHub(self.now.hub, "1"))
 
     def run(self, command: cm.Command) -> Any:
-        before = copy.deepcopy(self.world)
+        before = self._copied()
         decision = decide(self.world, command, self.now, self.terms)
         assert self.world.entities == before.entities, "decide changed the world it was given"
         self.world.accept(decision.changes)
@@ -76,6 +88,13 @@ class Lab:
         broken = world_violations(self.world) + step_violations(before, self.world)
         assert not broken, (command, broken)
         return decision.reply
+
+    def _copied(self) -> World:
+        if self.copies_deep:
+            return copy.deepcopy(self.world)
+        world = World()
+        world.entities = {kind: dict(entities) for kind, entities in self.world.entities.items()}
+        return world
 
     # -- time
 
@@ -167,18 +186,35 @@ class Lab:
         return self.run(cm.Acknowledge(self.proof(delivery, **changes), "receipt", refused)).answer
 
     def renew(
-        self, delivery: Delivery, counter: int | None = None, progress: Progress | None = None, **changes: Any
+        self,
+        delivery: Delivery,
+        counter: int | None = None,
+        progress: Progress | None = None,
+        usage: Usage | None = None,
+        **changes: Any,
     ) -> Any:
         if counter is None:
             counter = self.counters.get(delivery.delivery_id, 0) + 1
         self.counters[delivery.delivery_id] = max(counter, self.counters.get(delivery.delivery_id, 0))
-        return self.run(cm.Renew(self.proof(delivery, **changes), counter, progress or Progress(), Usage()))
+        proof = self.proof(delivery, **changes)
+        return self.run(cm.Renew(proof, counter, progress or Progress(), usage or Usage()))
 
     def report(
         self, delivery: Delivery, verdict: Verdict = Verdict.COMPLETED, tree_gone: bool = True, **changes: Any
     ) -> str:
         outcome = Outcome(verdict=verdict, tree_gone=tree_gone)
         return self.run(cm.Report(self.proof(delivery, **changes), digest(outcome), outcome)).answer
+
+    def fail(self, delivery: Delivery, failure_class: FailureClass, **outcome: Any) -> str:
+        """Report that it failed, and how the node classified that."""
+        said = Outcome(Verdict.FAILED, failure_class=failure_class, tree_gone=True, **outcome)
+        return self.run(cm.Report(self.proof(delivery), digest(said), said)).answer
+
+    def work(self, node_id: NodeId) -> Delivery:
+        """The node takes the one Attempt that it is given."""
+        (delivery,) = self.claim(node_id)
+        assert self.ack(delivery) == "delivered"
+        return self.get(Delivery, delivery.delivery_id)
 
     def running(self, **spec: Any) -> tuple[NodeId, TaskId, Delivery]:
         """A node, and a Task of which it runs Attempt 1."""

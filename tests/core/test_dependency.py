@@ -20,7 +20,7 @@ def test_a_dependent_waits_until_its_dependency_has_completed(lab: Lab) -> None:
 
 
 def test_a_failed_dependency_holds_its_dependents_until_a_task_that_continues_it_completes(lab: Lab) -> None:
-    node, first, delivery = lab.running()
+    node, first, delivery = lab.running(policy="once")
     second = lab.submit(after=(first,))
     lab.report(delivery, Verdict.FAILED)
     assert lab.task(first).state is TaskState.FAILED
@@ -32,6 +32,22 @@ def test_a_failed_dependency_holds_its_dependents_until_a_task_that_continues_it
     lab.ack(delivery)
     lab.report(delivery)
     lab.run(cm.ReleaseDependent(second, third))
+    assert [one.task_id for one in lab.claim(node)] == [second]
+
+
+def test_a_dependency_that_failed_but_has_not_ended_keeps_its_dependents_waiting(lab: Lab) -> None:
+    node, first, delivery = lab.running()
+    second = lab.submit(after=(first,))
+    lab.report(delivery, Verdict.TIMED_OUT)
+    assert lab.task(first).state is TaskState.INPUT_REQUIRED
+    assert lab.open_items() == ["failed"]
+    assert lab.run(cm.ReleaseDependent(second, first)).replayed
+    assert lab.task(second).waits_for == (first,)
+    assert lab.run(cm.Retry(first, "ann", "the disk is bigger now")).successor == 2
+    (delivery,) = lab.claim(node)
+    lab.ack(delivery)
+    lab.report(delivery)
+    lab.run(cm.ReleaseDependent(second, first))
     assert [one.task_id for one in lab.claim(node)] == [second]
 
 

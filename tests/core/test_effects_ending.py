@@ -10,8 +10,10 @@ from tenure.core.delivery import DeliveryState
 from tenure.core.effect import EffectState
 from tenure.core.effect_commands import CallEnd
 from tenure.core.events import TaskEnded
+from tenure.core.failure import FailureClass
 from tenure.core.ids import attempt_id
 from tenure.core.reconciliation import offered_answers
+from tenure.core.recovery_events import RecoveryDecided
 from tenure.core.task import CancelStep, TaskState
 from tests.core.lab import Lab, pull_request
 
@@ -49,7 +51,7 @@ def test_a_report_leaves_an_issued_effect_to_its_live_caller_and_the_task_waits(
 def test_a_task_that_only_waits_for_its_effect_ends_by_itself_with_its_verdict(
     lab: Lab, verdict: Verdict, state: TaskState, how: str
 ) -> None:
-    task_id, delivery, effect_id = lab.issued()
+    task_id, delivery, effect_id = lab.issued(policy="once")
     lab.report(delivery, verdict)
     if how == "settled":
         lab.settle(effect_id)
@@ -67,6 +69,35 @@ def test_a_task_that_only_waits_for_its_effect_ends_by_itself_with_its_verdict(
         lab.resolve(effect_id, True)
     task = lab.task(task_id)
     assert (task.state, task.open_effects, task.end_reason) == (state, (), str(verdict))
+
+
+@pytest.mark.parametrize(
+    ("failure_class", "state", "asked", "attempts"),
+    [
+        (FailureClass.AUTHORIZATION, TaskState.INPUT_REQUIRED, ["authorization"], 1),
+        (FailureClass.CONFIGURATION, TaskState.INPUT_REQUIRED, ["configuration"], 1),
+        (FailureClass.CAPACITY, TaskState.WORKING, [], 2),
+        (FailureClass.EXECUTOR_LOST, TaskState.WORKING, [], 2),
+        (FailureClass.VALIDATION, TaskState.WORKING, [], 2),
+        (FailureClass.CONFLICT, TaskState.INPUT_REQUIRED, ["failed"], 1),
+        (FailureClass.CONTRADICTION, TaskState.INPUT_REQUIRED, ["contradiction"], 1),
+    ],
+)
+@pytest.mark.parametrize("end", [CallEnd.CONFIRMED, CallEnd.ABSENT])
+def test_what_follows_a_failure_is_decided_when_its_effects_are_known_and_once(
+    lab: Lab, failure_class: FailureClass, state: TaskState, asked: list[str], attempts: int, end: CallEnd
+) -> None:
+    task_id, delivery, effect_id = lab.issued()
+    lab.fail(delivery, failure_class, summary="so it said")
+    task = lab.task(task_id)
+    assert (task.state, task.decided, task.attempts) == (TaskState.WORKING, 0, 1)
+    assert lab.open_items() == []
+    lab.settle(effect_id, end)
+    task = lab.task(task_id)
+    assert (task.state, task.decided, task.attempts, task.open_effects) == (state, 1, attempts, ())
+    assert lab.open_items() == asked
+    decided = [one for one in lab.events if isinstance(one, RecoveryDecided)]
+    assert [(one.number, one.failure_class) for one in decided] == [(1, failure_class)]
 
 
 def test_the_last_of_several_effects_ends_the_task(lab: Lab) -> None:

@@ -346,3 +346,10 @@ def test_a_judgement_survives_json() -> None:
         expected=1,
     )
     assert msgspec.json.decode(msgspec.json.encode(judged), type=Judgement) == judged
+
+
+def test_a_failure_without_a_class_is_a_contradiction_and_no_time_limit(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    lab.report(delivery, Verdict.FAILED)
+    assert lab.task(task_id).state is TaskState.INPUT_REQUIRED
+    assert lab.open_items() == ["contradiction"]

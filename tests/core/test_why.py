@@ -77,7 +77,7 @@ def test_it_names_what_a_task_waits_for_from_submission_to_its_end(lab: Lab) -> 
 
 
 def test_it_names_dependencies_that_wait_and_that_failed(lab: Lab) -> None:
-    _, first, delivery = lab.running()
+    _, first, delivery = lab.running(policy="once")
     second = lab.submit(after=(first,))
     assert reason(lab, second).blocker == first
     lab.report(delivery, Verdict.FAILED)

@@ -4,6 +4,7 @@ are told or fail when they should."""
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,25 +16,29 @@ from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.commands import Done
 from tenure.core.desk_commands import NoteNotified
 from tenure.core.desk_events import AttentionSnoozed
+from tenure.core.ids import TaskId
 from tenure.errors import UnavailableError
 from tenure.hub.notify.channel import Around, Channel, ChannelReport, Plan
 from tenure.hub.notify.loop import NotifyLoop
 from tenure.ledger.port import Committed, Opened
 from tests.hub.lab import HandClock
 
-TASK = "t_" + "0" * 26
+TASK = TaskId("t_" + "0" * 26)
 
 
 class Told:
-    """A notifier that keeps what it is told; `fails` is what it raises instead."""
+    """A notifier that keeps what it is told; `fails` is what it raises instead. It hangs while its gate is shut."""
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, str]] = []
         self.tries = 0
         self.fails: Exception | None = None
+        self.gate = threading.Event()
+        self.gate.set()
 
     def send(self, title: str, body: str) -> None:
         self.tries += 1
+        assert self.gate.wait(10)
         if self.fails is not None:
             raise self.fails
         self.messages.append((title, body))
@@ -134,6 +139,7 @@ class NotifyLab:
         self.channels: dict[str, Channel] = {"ops": Channel(self.told)}
         self.reports: Mapping[str, ChannelReport] = {}
         self.threads: Callable[[Callable[[], Any]], Any] = at_once
+        self.note: Callable[[Mapping[str, ChannelReport]], None] = self._keep
 
     def also(self, name: str, **options: Any) -> Told:
         """One more channel."""
@@ -147,7 +153,7 @@ class NotifyLab:
         around = Around(
             look=lambda: self.channels,
             threads=self._on_thread,
-            note=self._note,
+            note=self.note,
             plan=self.plan,
         )
         ledger: Any = self.questions
@@ -166,7 +172,7 @@ class NotifyLab:
     def _on_thread(self, work: Callable[[], Any]) -> Any:
         return self.threads(work)
 
-    def _note(self, reports: Mapping[str, ChannelReport]) -> None:
+    def _keep(self, reports: Mapping[str, ChannelReport]) -> None:
         self.reports = reports
 
     async def pass_s(self, seconds: float) -> None:

@@ -243,7 +243,7 @@ async def test_a_question_is_answered_by_a_retry_and_its_reason() -> None:
 
 async def test_a_task_that_has_ended_is_retried_as_a_new_one_that_continues_it() -> None:
     async with Lab().running() as lab:
-        task_id = await lab.submit(labels={"team": "shop"})
+        task_id = await lab.submit(labels={"team": "shop"}, policy="once")
         desk = await lab.node()
         await desk.report(await desk.take(), Verdict.FAILED)
         reply = await lab.api.retry(BOB, task_id, "the disk is larger now", "retry-1")
@@ -252,6 +252,22 @@ async def test_a_task_that_has_ended_is_retried_as_a_new_one_that_continues_it()
         body = await lab.api.queries.task(reply.task_id)
         assert (body.continues, body.labels) == (task_id, {"team": "shop"})
         assert (await lab.attempt(reply.task_id)).because == "the disk is larger now"
+
+
+async def test_a_task_that_waits_after_a_failure_goes_on_with_its_next_attempt() -> None:
+    async with Lab().running() as lab:
+        task_id = await lab.submit()
+        desk = await lab.node()
+        await desk.report(await desk.take(), Verdict.FAILED)
+        assert await lab.state(task_id) == "input_required"
+        (item,) = await lab.api.queries.attention(open_only=True, limit=10)
+        assert (item.kind, item.subject) == ("contradiction", f"{task_id}/1")
+        reply = await lab.api.retry(BOB, task_id, "the disk is larger now")
+        assert (reply.task_id, reply.attempt) == (task_id, 2)
+        assert await lab.state(task_id) == "working"
+        assert await lab.api.queries.attention(open_only=True, limit=10) == []
+        await desk.report(await desk.take())
+        assert await lab.state(task_id) == "completed"
 
 
 async def test_an_unknown_attempt_is_not_retried_but_reconciled() -> None:

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from tenure.core import events as ev
 from tenure.core.delivery import Terms
+from tenure.core.recipient import RecipientSpec
 from tenure.errors import UnavailableError
 from tenure.hub.alarm import Alarm
 from tenure.hub.loops import endurance
 from tenure.hub.loops.clock import ClockLoop
+from tenure.ledger.port import Committed
 from tests.eventually import eventually_async
 from tests.hub.lab import ANN, HandClock, Lab
 
@@ -47,6 +50,31 @@ async def test_a_silent_node_loses_its_lease_in_two_steps_and_the_outcome_is_unk
         await until_why(lab, task_id, "unknown")
         (item,) = await lab.api.queries.attention(open_only=True, limit=10)
         assert set(item.answers) == {"rerun", "retire", "investigate"}
+
+
+async def test_a_sweep_of_many_leases_lets_a_claim_in_between() -> None:
+    lab = Lab()
+    async with lab.running():
+        desk = await lab.node("fleet", RecipientSpec("claude", "command", capacity=100))
+        for _ in range(100):
+            await lab.submit(to="claude@fleet")
+        for grant in await desk.claim(free=100):
+            await desk.ack(grant)
+        await lab.submit(to="codex")
+        other = await lab.node("other", RecipientSpec("codex", "command"))
+        kinds: list[type] = []
+        claims: list[asyncio.Future[Any]] = []
+
+        def heard(committed: Committed) -> None:
+            kinds.extend(type(fact) for fact in committed.facts)
+            if not claims:
+                claims.append(asyncio.ensure_future(other.claim()))
+
+        lab.hub.ledger.subscribe(heard)
+        lab.pass_s(30)
+        await eventually_async(lambda: kinds.count(ev.LeaseExpired) == 100)
+        assert len(await claims[0]) == 1
+    assert kinds.index(ev.DeliveryGranted) < 50
 
 
 async def test_a_suspect_that_renews_goes_on_under_the_same_fence() -> None:
@@ -132,7 +160,7 @@ async def test_dependents_of_a_failed_task_wait_until_it_is_continued() -> None:
     from tenure.core.attempt import Verdict
 
     async with Lab().running() as lab:
-        first = await lab.submit()
+        first = await lab.submit(policy="once")
         second = await lab.submit(after=(first,))
         desk = await lab.node()
         await desk.report(await desk.take(), Verdict.FAILED)

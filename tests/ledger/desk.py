@@ -8,19 +8,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from tenure.core import commands as cm
+from tenure.core import desk_commands as dc
 from tenure.core import effect_commands as ec
 from tenure.core.access import Role
 from tenure.core.attempt import Answer, Outcome, Usage, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
+from tenure.core.budget import Budget, Share
 from tenure.core.canonical import digest, text_digest
+from tenure.core.circuit import Circuit
 from tenure.core.decide import decide
 from tenure.core.delivery import Delivery, Now, Progress, Terms
 from tenure.core.effect import Effect
 from tenure.core.effect_commands import CallEnd
 from tenure.core.effect_kind import Comment, Merge, Params, PullRequest, Push
+from tenure.core.failure import FailureClass
 from tenure.core.ids import Address, ClaimId, DeliveryId, EffectId, IncarnationId, NodeId, TaskId, attempt_id
+from tenure.core.policy import DEFAULT, UnknownRule
 from tenure.core.recipient import RecipientSpec
+from tenure.core.review import About, Ruling
 from tenure.core.schedule import Missed, Overlap, ScheduleSpec
 from tenure.core.schedule_commands import AddSchedule, FireSchedule, PauseSchedule, RemoveSchedule
 from tenure.core.scope import EffectKind, Scope
@@ -135,6 +143,9 @@ class Desk:
         self.clock = clock
         self.count = 0
         self.terms = Terms()
+        self.node = NODE
+        self.daemon = DAEMON
+        self.where = CLAUDE
 
     async def open(self) -> None:
         assert isinstance(self.ledger, (SqliteLedger, MemoryLedger))
@@ -161,6 +172,12 @@ class Desk:
     async def run(self, command: cm.Command) -> Any:
         return await self.ledger.execute(command)
 
+    async def do(self, command: cm.Command) -> Any:
+        """Run what must not be refused."""
+        reply = await self.run(command)
+        assert not isinstance(reply, cm.Refusal), reply
+        return reply
+
     def submission(self, key: str | None = None, by: str = "ann", **spec: Any) -> cm.Submit:
         task_id = TaskId(self.fresh("t"))
         return cm.Submit(
@@ -177,13 +194,14 @@ class Desk:
         await self.run(cm.StartHub(HUB, "1"))
         await self.run(cm.Enroll(NODE, "laptop", text_digest("laptop"), "ann"))
         spec = RecipientSpec("claude", "command", pools=pools, capacity=capacity)
-        await self.run(cm.StartNode(NODE, DAEMON, "boot1", 1, "linux", "1", (spec,)))
+        await self.run(cm.StartNode(self.node, self.daemon, "boot1", 1, "linux", "1", (spec,)))
 
-    def claiming(self, free: int = 1, claim_id: str | None = None, where: Address = CLAUDE) -> cm.Claim:
+    def claiming(self, free: int = 1, claim_id: str | None = None, where: Address | None = None) -> cm.Claim:
         offers = tuple(
             cm.Offer(DeliveryId(one), text_digest(one)) for one in (self.fresh("d") for _ in range(free))
         )
-        return cm.Claim(NODE, DAEMON, ClaimId(claim_id or self.fresh("c")), {where: free}, offers)
+        wanted = {where or self.where: free}
+        return cm.Claim(self.node, self.daemon, ClaimId(claim_id or self.fresh("c")), wanted, offers)
 
     async def claim(self, free: int = 1, claim_id: str | None = None) -> list[Delivery]:
         reply = await self.run(self.claiming(free, claim_id))
@@ -191,7 +209,7 @@ class Desk:
         return [found[one] for one in reply.deliveries]
 
     def proof(self, delivery: Delivery) -> cm.Proof:
-        return cm.Proof(delivery.delivery_id, delivery.fence, delivery.token_digest, DAEMON)
+        return cm.Proof(delivery.delivery_id, delivery.fence, delivery.token_digest, self.daemon)
 
     async def ack(self, delivery: Delivery) -> str:
         return (await self.run(cm.Acknowledge(self.proof(delivery), "receipt"))).answer
@@ -224,6 +242,20 @@ class Desk:
         await self.ack(delivery)
         assert await self.report(delivery, verdict) == "recorded"
         return task_id
+
+    async def failed_with(self, failure_class: FailureClass, **spec: Any) -> TaskId:
+        """A Task whose first Attempt failed like this."""
+        task_id = await self.submit(**spec)
+        deliveries = await self.claim(9)
+        (delivery,) = [one for one in deliveries if one.task_id == task_id]
+        await self.ack(delivery)
+        assert (await self.run(self.failing(delivery, failure_class))).answer == "recorded"
+        return task_id
+
+    def failing(self, delivery: Delivery, failure_class: FailureClass, **outcome: Any) -> cm.Report:
+        said = {"summary": "so it said", "tree_gone": True, **outcome}
+        failed = Outcome(Verdict.FAILED, failure_class=failure_class, **said)
+        return cm.Report(self.proof(delivery), digest(failed), failed)
 
     async def acting(self, **spec: Any) -> Delivery:
         """A Delivery whose Attempt may do everything at the forge."""
@@ -291,9 +323,10 @@ def refuse(name: str) -> Any:
 
 async def lived(desk: Desk) -> None:
     """A record with rows in every table, and a value in nearly every column."""
-    await lived_before_effects(desk)
+    await worked(desk)
     await acted(desk)
     await scheduled(desk)
+    await decided(desk)
     await desk.run(cm.NoteClockStep(90_000))
 
 
@@ -311,9 +344,9 @@ async def scheduled(desk: Desk) -> None:
     await desk.run(RemoveSchedule("s_gone", "ann", "no longer needed", may_all=False))
 
 
-async def lived_before_effects(desk: Desk) -> None:
-    """The same, but for what the first version of the record did not know."""
-    await desk.start(capacity=3, pools=("pool",))
+async def worked(desk: Desk) -> None:
+    """People, a node, and Tasks that ended in several ways or wait."""
+    await desk.start(capacity=9, pools=("pool",))
     await desk.run(cm.IssueCredential("k_1", "ann", Role.OPERATOR, text_digest("secret"), "hub"))
     await desk.run(cm.RevokeCredential("k_1", "ann"))
     await desk.run(cm.IssueCredential("k_2", "bob", Role.VIEWER, text_digest("other"), "hub"))
@@ -333,7 +366,7 @@ async def lived_before_effects(desk: Desk) -> None:
     await desk.renew(again)
     await desk.run(cm.Cancel(lost, "ann", "enough"))
     await desk.submit(after=(lost, done))
-    failed = await desk.completed(Verdict.FAILED)
+    failed = await desk.completed(Verdict.FAILED, policy="once")
     await desk.submit(after=(failed,))
     await desk.submit(continues=failed, because="with another base", route="elsewhere")
 
@@ -359,3 +392,47 @@ async def acted(desk: Desk) -> None:
     await desk.submit(approval=True)
     await desk.run(ReceiveWebhook("forge", "delivery-1", "push", text_digest("body")))
     await desk.run(ReceiveWebhook("forge", "delivery-1", "push", text_digest("another body")))
+
+
+async def decided(desk: Desk) -> None:
+    """Accounts, policies, holds, a key, a review, a circuit and a stop; questions that people have dealt with."""
+    await set_up(desk)
+    holder = await desk.submit(project="paid", concurrency_key="deploy", priority=1)
+    await desk.submit(project="paid", concurrency_key="deploy")
+    await desk.submit(deadline_ms=desk.clock.wall_ms() + 60_000, budget=Budget(cost_usd_micros=500))
+    ran = {one.task_id: one for one in await desk.claim(9)}
+    await desk.ack(ran[holder])
+    await desk.do(dc.StopAttempt(holder, 1, "ann", "look first"))
+    unwanted = await desk.submit(route="nobody")
+    await desk.do(cm.Cancel(unwanted, "ann", "and all that waits for it", tree=True))
+    await questioned(desk)
+    await desk.failed_with(FailureClass.CAPACITY)
+    circuit = await desk.ledger.find(Circuit, desk.where)
+    assert circuit is not None
+    desk.clock.ms = circuit.until_ms
+    assert len(await desk.claim(9)) == 1, "one is let through"
+    for subject in ("hub", "project:paid", desk.node, desk.where):
+        await desk.do(dc.Pause(subject, "ann", "the office moves", drain=True))
+
+
+async def questioned(desk: Desk) -> None:
+    """A challenge and its answer; a question that is put off, handed over and told of."""
+    done = await desk.completed(labels={"team": "web"})
+    await desk.do(dc.Challenge(done, 1, About.CLAIM, "bob", "no test runs"))
+    await desk.do(dc.AnswerChallenge(done, 1, Ruling.UPHELD, "ann", "none indeed"))
+    refused = await desk.failed_with(FailureClass.AUTHORIZATION)
+    item = item_id(AttentionKind.AUTHORIZATION, attempt_id(refused, 1))
+    await desk.do(dc.SnoozeAttention(item, 1, desk.clock.wall_ms() + 9_000, "ann"))
+    await desk.do(dc.AssignAttention(item, 1, "bob", "ann"))
+    await desk.do(dc.NoteNotified(item, 1))
+    await desk.do(dc.GiveUp(refused, item, 1, "ann", "the key is gone"))
+
+
+async def set_up(desk: Desk) -> None:
+    policy = replace(DEFAULT, name="careful", version=2, unknown=UnknownRule.AUTO)
+    await desk.do(dc.StorePolicy(policy, "ann"))
+    await desk.do(dc.ChoosePolicy("route:nobody", "careful", "ann", "it is watched"))
+    share = Share(wall_ms=60_000, cost_usd_micros=1_000)
+    limits = Share(wall_ms=600_000, cost_usd_micros=9_000, tokens=5_000, tool_calls=100)
+    account = dc.SetAccount("project:paid", limits, Budget(attempts=2), share, 3, "ann", "this month")
+    await desk.do(account)

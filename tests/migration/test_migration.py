@@ -18,21 +18,10 @@ from sqlalchemy.pool import StaticPool
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from tenure.errors import ConfigurationError, DataFolderTooNewError, StorageFailedError
-from tenure.ledger import audit
 from tenure.ledger.migrating import REVISIONS, bring_up_to_date
-from tenure.ledger.row import FACETS
 from tenure.ledger.schema import metadata
 from tenure.ledger.trigger import triggers
-from tests.ledger.desk import (
-    Desk,
-    HandClock,
-    acted,
-    connector,
-    lived,
-    lived_before_effects,
-    raw,
-    sqlite_ledger,
-)
+from tests.ledger.desk import Desk, HandClock, connector, lived, sqlite_ledger
 
 
 def migrated(path: Path) -> sqlite3.Connection:
@@ -181,19 +170,6 @@ def test_too_old_an_engine_is_said_before_anything_is_touched(
     assert list(tmp_path.iterdir()) == []
 
 
-TABLES_BEFORE = (
-    "tasks",
-    "attempts",
-    "deliveries",
-    "recipients",
-    "nodes",
-    "attention",
-    "late",
-    "credentials",
-    "hub",
-)
-
-
 def at_first_revision(path: Path) -> sqlite3.Connection:
     """A database as the first version made it."""
     connect = connector(path)
@@ -207,45 +183,3 @@ def at_first_revision(path: Path) -> sqlite3.Connection:
     connection = connect(False)
     assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == ("0001",)
     return connection
-
-
-async def test_a_record_of_the_first_version_keeps_everything_and_still_proves_itself(tmp_path: Path) -> None:
-    clock = HandClock()
-    ledger = sqlite_ledger(tmp_path / "now.db", clock)
-    await ledger.open()
-    await lived_before_effects(Desk(ledger, clock))
-    await ledger.close()
-    old = at_first_revision(tmp_path / "old.db")
-    old.execute("ATTACH DATABASE ? AS now", (str(tmp_path / "now.db"),))
-    for name in (*TABLES_BEFORE, FACETS, "events", "commits"):
-        columns = ", ".join(row[1] for row in old.execute(f"PRAGMA main.table_info({name})"))
-        old.execute(f"INSERT INTO main.{name} ({columns}) SELECT {columns} FROM now.{name} ORDER BY 1")
-        assert old.execute(f"SELECT count(*) FROM main.{name}").fetchone() > (0,)
-    old.commit()
-    old.close()
-
-    connection = migrated(tmp_path / "old.db")
-    assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == (REVISIONS[-1],)
-    untouched = sqlite3.connect(tmp_path / "now.db")
-    for name in (*TABLES_BEFORE, FACETS, "events", "commits", "effects", "webhooks"):
-        query = f"SELECT * FROM {name} ORDER BY 1, 2, 3"
-        assert connection.execute(query).fetchall() == untouched.execute(query).fetchall(), name
-    assert described(connection) == described(untouched)
-    untouched.close()
-    report = audit.verify(connection)
-    assert report.agrees, "\n".join(map(str, report.findings))
-    for name in (*TABLES_BEFORE, FACETS, "events", "commits"):
-        with pytest.raises(sqlite3.IntegrityError, match="frozen"):
-            connection.execute(f"DELETE FROM {name}")
-    connection.close()
-
-    ledger = sqlite_ledger(tmp_path / "old.db", clock)
-    await ledger.open()
-    desk = Desk(ledger, clock)
-    desk.count = 1_000
-    await acted(desk)
-    await ledger.close()
-    with raw(tmp_path / "old.db") as connection:
-        report = audit.verify(connection)
-        assert report.agrees, "\n".join(map(str, report.findings))
-        assert connection.execute("SELECT count(*) FROM effects").fetchone() > (5,)

@@ -195,13 +195,13 @@ def open_place() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def site(isolation: str, **sandbox: Any) -> AsyncIterator[Site]:
+async def site(isolation: str, agent: dict[str, Any] | None = None, **sandbox: Any) -> AsyncIterator[Site]:
     """With the folder `shared` for programs to write notes in, whatever else a sandbox is to show."""
     with open_place() as place:
         shown = {"write": (str(place / "shared"),), **sandbox}
         more = {"sandbox": SandboxSettings(**shown)} if isolation == "sandbox" else {}
         async with served(RealLab()) as (hub, listening):
-            made = Site(place, hub, listening.url, recipient(isolation, **more))  # type: ignore[arg-type] - a fake stands for it
+            made = Site(place, hub, listening.url, recipient(isolation, **more, **(agent or {})))  # type: ignore[arg-type] - a fake stands for it
             try:
                 made.plant()
                 await made.start()

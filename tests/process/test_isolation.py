@@ -219,6 +219,18 @@ async def test_a_cancel_asks_the_program_first_and_kills_every_daemon(isolation:
         assert not delivery.slot
 
 
+@pytest.mark.parametrize("isolation", CLOSED)
+async def test_a_program_that_is_kept_apart_hears_of_a_cancel_by_its_own_way(isolation: str) -> None:
+    script = "trap '' INT TERM; echo ready > $DIR/ready; head -n 1 <&4 > $DIR/heard"
+    async with site(isolation, {"cancel": "message"}) as made:
+        task_id = await made.submit(script)
+        await eventually_async((made.shared / "ready").exists, BOUND_S)
+        await made.hub.api.cancel(ANN, task_id, "enough")
+        attempt = await made.verdict(task_id)
+        assert attempt.verdict == "canceled"
+        assert (made.shared / "heard").read_text() == '{"type": "cancel"}\n'
+
+
 @pytest.mark.parametrize("isolation", ["sandbox"])
 async def test_the_kernel_kills_all_of_a_sandbox_when_its_runner_dies(isolation: str) -> None:
     script = "setsid sh -c 'while :; do sleep 987125; done' & sleep 987125"

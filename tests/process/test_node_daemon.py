@@ -24,6 +24,7 @@ from tenure.runtime.ids import RealIds
 from tenure.runtime.platform import inspect_platform
 from tests.eventually import eventually, eventually_async
 from tests.hub.lab import ANN, Lab
+from tests.process.grandchildren import GRANDCHILDREN, HARNESS, all_are_born, carriers
 from tests.process.runner_lab import is_alive, is_stopped
 from tests.servers.face import TOKENS, served
 
@@ -263,6 +264,26 @@ async def test_a_cancel_reaches_the_program_and_the_report_says_canceled(site: S
     assert attempt.verdict == "canceled"
     assert await site.note("trap") == "caught"
     assert not is_alive(pid)
+
+
+async def test_a_cancel_is_acknowledged_within_its_grace_and_leaves_no_process_on_the_machine(
+    site: Site,
+) -> None:
+    env = ("/usr/bin/env", f"DIR={site.files}")
+    task_id = await site.hub.submit(to="agent", command=(*env, sys.executable, "-c", HARNESS))
+    await site.note("ready")
+    await eventually_async(lambda: all_are_born(site.files), BOUND_S, "all grandchildren are born")
+    (run,) = site.runs()
+    mark = f"TENURE_DELIVERY={run.name}"
+    assert len(carriers(mark)) >= GRANDCHILDREN + 2
+    began_ns = RealClock().awake_ns()
+    await site.hub.api.cancel(ANN, task_id, "enough")
+    attempt = await site.verdict(task_id)
+    assert (RealClock().awake_ns() - began_ns) / 10**9 < TERMS.cancel_grace_ms / 1000
+    assert carriers(mark) == []
+    assert attempt.verdict == "canceled"
+    stops = msgspec.json.decode(bytes(attempt.evidence))["run"]["stops"]
+    assert [one["step"] for one in stops] == ["SIGINT", "SIGTERM", "SIGKILL"]
 
 
 async def test_an_orderly_stop_leaves_the_run_to_the_next_daemon(site: Site) -> None:

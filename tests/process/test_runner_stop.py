@@ -8,38 +8,12 @@ import pytest
 
 from tenure.node.run.messages import Outcome
 from tests.eventually import eventually_async
-from tests.process.runner_lab import BOUND_S, CLOCK, NS, Run, is_alive
+from tests.process.grandchildren import GRANDCHILDREN, HARNESS, all_are_born, carriers
+from tests.process.runner_lab import BOUND_S, CLOCK, NS, Run
 
 GRACE_S = 3.0
 SPARE_S = 10.0
 """For a loaded machine, beyond the grace."""
-GRANDCHILDREN = 10
-# Each grandchild is forked twice, in a session of its own, so that nobody is left between it and the harness. Two of them
-# ignore whatever can be ignored, and one of these has children of its own.
-HARNESS = f"""
-import os, signal, time
-folder = os.environ["DIR"]
-for number in range({GRANDCHILDREN}):
-    if os.fork() == 0:
-        os.setsid()
-        if os.fork():
-            os._exit(0)
-        if number % 2:
-            os.setsid()
-        if number < 2:
-            for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-                signal.signal(ignored, signal.SIG_IGN)
-        if number == 0:
-            os.fork()
-        with open(folder + f"/grandchild.{{os.getpid()}}", "w") as note:
-            note.write("born")
-        while True:
-            time.sleep(0.05)
-    os.wait()
-open(folder + "/ready", "w").write("ready")
-while True:
-    time.sleep(0.05)
-"""
 HEARS = """
 import json, os, sys, time
 assert sys.argv
@@ -51,21 +25,6 @@ open(folder + "/heard", "wb").write(line)
 LINE = '{"type": "cancel"}'
 
 
-def carriers(marker: str) -> list[int]:
-    """Every living process of this machine that has the marker in its environment."""
-    found: list[int] = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            environment = (entry / "environ").read_bytes()
-        except OSError:
-            continue
-        if marker.encode() in environment and is_alive(int(entry.name)):
-            found.append(int(entry.name))
-    return found
-
-
 def steps(outcome: Outcome) -> list[str]:
     return [one.step for one in outcome.stops]
 
@@ -75,16 +34,7 @@ async def test_nothing_of_ten_grandchildren_is_left_after_the_grace(held_run: Ru
     name, _, value = mark.partition("=")
     launch = held_run.start(held_run.python(HARNESS, env={name: value}))
     await held_run.wait_note_async("ready")
-    born = await eventually_async(
-        lambda: (
-            len(found) == GRANDCHILDREN + 1 and found
-            if (found := list(held_run.files.glob("grandchild.*")))
-            else None
-        ),
-        BOUND_S,
-        "all grandchildren are born",
-    )
-    assert born
+    await eventually_async(lambda: all_are_born(held_run.files), BOUND_S, "all grandchildren are born")
     assert len(carriers(mark)) == GRANDCHILDREN + 2
     async with held_run.control() as control:
         began_ns = CLOCK.awake_ns()

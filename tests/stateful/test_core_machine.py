@@ -18,12 +18,14 @@ from tenure.core.attempt import Answer, Attempt, Outcome, Verdict
 from tenure.core.attention import Attention
 from tenure.core.canonical import digest
 from tenure.core.delivery import Delivery, Terms
-from tenure.core.ids import DeliveryId, NodeId, attempt_id
+from tenure.core.ids import DeliveryId, attempt_id
 from tenure.core.recipient import Node, Recipient
+from tenure.core.review import Review
 from tenure.core.task import Task
 from tenure.core.why import WhyFacts, why
 from tests.core.lab import Lab
 from tests.stateful.effect_rules import SCOPE, EffectRules
+from tests.stateful.recovery_rules import RecoveryRules
 
 TERMS = Terms(
     offer_ttl_ms=2_000,
@@ -35,14 +37,19 @@ TERMS = Terms(
 )
 
 
-class CoreMachine(EffectRules, RuleBasedStateMachine):
+class QuickLab(Lab):
+    copies_deep = False
+
+
+class CoreMachine(EffectRules, RecoveryRules, RuleBasedStateMachine):
     tasks = Bundle("tasks")
 
     def __init__(self) -> None:
         super().__init__()
         self.begin_effects()
-        self.lab = Lab(TERMS)
-        self.nodes = [self.lab.node("alpha", capacity=2), self.lab.node("beta", capacity=1, pools=("pool",))]
+        self.lab = QuickLab(TERMS)
+        self.nodes = [self.start_node(0), self.start_node(1)]
+        self.begin_recovery()
 
     def deliveries(self) -> list[Delivery]:
         return list(self.lab.world.every(Delivery))
@@ -148,9 +155,8 @@ class CoreMachine(EffectRules, RuleBasedStateMachine):
 
     @rule(node=st.integers(0, 1), boot=st.sampled_from(["boot1", "boot2"]))
     def restart_node(self, node: int, boot: str) -> None:
-        name = ("alpha", "beta")[node]
         if not self.lab.get(Node, self.nodes[node]).revoked:
-            self.lab.node(name, boot, capacity=2 - node, pools=("pool",) if node else ())
+            self.start_node(node, boot)
 
     @rule(node=st.integers(0, 1))
     def release_node(self, node: int) -> None:
@@ -158,9 +164,8 @@ class CoreMachine(EffectRules, RuleBasedStateMachine):
 
     @rule(node=st.integers(0, 1))
     def forget_node_and_enroll_again(self, node: int) -> None:
-        name = ("alpha", "beta")[node]
         self.lab.run(cm.ForgetNode(self.nodes[node], "ann", "it burned"))
-        self.nodes[node] = NodeId(self.lab.node(name, capacity=2 - node, pools=("pool",) if node else ()))
+        self.nodes[node] = self.start_node(node)
 
     @rule(seconds=st.integers(1, 7))
     def time_passes(self, seconds: int) -> None:
@@ -220,6 +225,9 @@ class CoreMachine(EffectRules, RuleBasedStateMachine):
                 nodes={one.node_id: one for one in world.every(Node)},
                 online=frozenset(self.nodes),
                 attention=tuple(one for one in open_items if one.subject.partition("/")[0] == task.task_id),
+                circuits=self.circuits(),
+                accounts=self.accounts(),
+                reviews={one.task_id: one for one in world.every(Review) if one.is_open},
             )
             reason = why(facts, self.lab.now.wall_ms)
             assert reason.code

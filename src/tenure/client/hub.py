@@ -17,6 +17,7 @@ import httpx
 from tenure import errors as er
 from tenure.client.event_stream import sent_events
 from tenure.client.link import TIMEOUT_S, Ask, Effect, Link
+from tenure.client.operating import Operating
 from tenure.core.commands import Done
 from tenure.core.limits import BATCH
 from tenure.wire import api
@@ -31,7 +32,7 @@ LONGEST_EVENT_BYTES = 16 * 2**20
 
 
 @final
-class HubClient:
+class HubClient(Operating):
     """The API of one hub, under one token. Use it as an async context manager, or `close` it."""
 
     def __init__(

@@ -19,10 +19,10 @@ from tenure.core.draft import Draft
 from tenure.core.exhaustion import exhaust
 from tenure.core.ids import TaskId
 from tenure.core.late import Late
-from tenure.core.policy import Action, UnknownRule
+from tenure.core.policy import AUTHOR, Action, UnknownRule
 from tenure.core.policy_choice import policy_named
 from tenure.core.recipient import OPEN
-from tenure.core.recovering import POLICY_AUTHOR, close_circuits, next_spec, recover
+from tenure.core.recovering import close_circuits, next_spec, recover
 from tenure.core.recovery import Plan, changed, elsewhere, is_failure
 from tenure.core.stopping import advance_stop, finish_stop
 from tenure.core.task import CancelStep, Task, TaskState
@@ -108,7 +108,7 @@ def answer_by_policy(draft: Draft, task: Task, attempt: Attempt) -> None:
     dimensions = exhausted(task.budget, task.tally, task.attempts)
     if dimensions:
         return  # the question about the Attempt is open already, and a person answers it
-    author = f"{POLICY_AUTHOR}{policy.key}"
+    author = f"{AUTHOR}{policy.key}"
     because = (
         f"nobody reported how it ended on {delivery.recipient}; it was isolated, so it is tried elsewhere"
     )

@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from tenure.core.attempt import Outcome
+from tenure.core.attempt import Outcome, Verdict
 from tenure.core.canonical import text_digest
 from tenure.core.failure import (
+    UNCLASSIFIED,
     CheckEnded,
     Classification,
     Evidence,
@@ -93,12 +94,12 @@ def _evidence(outcome: Outcome) -> Evidence | None:
 
 
 def _class_of(outcome: Outcome, evidence: Evidence | None, policy: Policy) -> Classification | None:
-    """None where there is nothing to classify: the Attempt ended at its time limit."""
+    """None where there is nothing to classify: the Attempt did not fail, it ended at its time limit."""
     told = outcome.failure_class
-    if told is None:
+    if told is None and outcome.verdict is not Verdict.FAILED:
         return None
-    rule = outcome.failure_rule or "told"
-    word = Classification(failure_class=told, rule=rule, policy=policy.key)
+    rule = outcome.failure_rule or ("told" if told else UNCLASSIFIED)
+    word = Classification(failure_class=told or FailureClass.CONTRADICTION, rule=rule, policy=policy.key)
     # Before the start the node has seen more than any rule can ask about.
     if evidence is None or rule.startswith(f"{UNSTARTED}/"):
         return word

@@ -14,6 +14,7 @@ from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.effect_invariants import effect_steps, effects_of_task, one_effect_each
 from tenure.core.ids import attempt_id
 from tenure.core.recipient import Recipient
+from tenure.core.recovery_invariants import recovery_steps, recovery_violations
 from tenure.core.schedule_invariants import schedule_violations
 from tenure.core.task import Task, TaskState
 from tenure.core.world import World
@@ -32,7 +33,7 @@ def world_violations(world: World) -> list[str]:
         found += _recipient_violations(world, recipient)
     for attempt in world.every(Attempt):
         found += _attempt_violations(world, attempt)
-    return found + one_effect_each(world) + schedule_violations(world)
+    return found + one_effect_each(world) + schedule_violations(world) + recovery_violations(world)
 
 
 def _task_violations(world: World, task: Task) -> list[str]:
@@ -57,7 +58,7 @@ def _task_violations(world: World, task: Task) -> list[str]:
     moves = task.is_terminal or held is not None or task.queue_key is not None
     found += effects_of_task(world, task, held is not None)
     waits = task.waits_for or task.failed_dependencies or task.state is TaskState.INPUT_REQUIRED
-    waits = waits or task.open_effects or task.needs_approval
+    waits = waits or task.open_effects or task.needs_approval or task.hold is not None
     if not moves and not waits:
         found.append(
             f"never_silent: {name} ({task.state}, {newest.state}) neither moves nor waits for anything"
@@ -159,7 +160,7 @@ def step_violations(before: World, after: World) -> list[str]:
             found.append(f"no_resurrection: {task.task_id} was to be canceled and ended {later.state}")
     for attempt in before.every(Attempt):
         found += _attempt_step(attempt, after.find(Attempt, attempt.attempt_id))
-    return found + _new_grants(before, after) + effect_steps(before, after)
+    return found + _new_grants(before, after) + effect_steps(before, after) + recovery_steps(before, after)
 
 
 def _attempt_step(attempt: Attempt, later: Attempt | None) -> list[str]:

@@ -46,6 +46,10 @@ TIMED_OUT = "timed_out"
 """The response to an Attempt that ran into its time limit: no failure, so of no class."""
 
 
+AUTHOR = "policy:"
+"""How the author of a hypothesis begins where it is a policy and no person."""
+
+
 class Response(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """`otherwise`: the response (by name) where this one cannot be carried out; none: a person is asked. A back-off waits
     a random part of `first_s`, twice that, four times, at most `most_s`, at most `most` times in a row."""

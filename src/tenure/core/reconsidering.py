@@ -50,7 +50,7 @@ def _by_configuration(draft: Draft, task: Task, attempt: Attempt, held: Hold) ->
 def decide_due_task(draft: Draft, command: DueTask) -> Done:
     """End what runs beyond the Task's deadline, and ask; nothing of it starts after."""
     task = draft.find(Task, command.task_id)
-    if task is None or task.due_at_ms is None or task.is_terminal or task.is_cancel_requested:
+    if task is None or task.due_at_ms is None or task.is_terminal:
         return Done(replayed=True)
     if draft.now.wall_ms < task.due_at_ms:
         return Done(replayed=True)

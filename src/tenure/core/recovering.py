@@ -22,7 +22,7 @@ from tenure.core.exhaustion import exhaust
 from tenure.core.failure import FailureClass
 from tenure.core.findings import Findings, findings_of
 from tenure.core.hold import Hold, HoldKind
-from tenure.core.policy import Action
+from tenure.core.policy import AUTHOR, Action
 from tenure.core.policy_choice import policy_named
 from tenure.core.recipient import Recipient
 from tenure.core.recovery import Plan, Situation, is_improved, is_refunded, plan
@@ -33,7 +33,6 @@ ASKED_AS: dict[Action, AttentionKind] = {
     Action.HOLD: AttentionKind.CONFIGURATION,
     Action.ESCALATE: AttentionKind.FAILED,
 }
-POLICY_AUTHOR = "policy:"
 
 
 def recover(draft: Draft, task: Task, attempt: Attempt) -> None:
@@ -100,7 +99,7 @@ def try_again(draft: Draft, attempt: Attempt, findings: Findings, chosen: Plan) 
     if dimensions:
         exhaust(draft, task, dimensions)
         return
-    spec = next_spec(attempt, chosen, findings.failure_class, f"{POLICY_AUTHOR}{findings.policy}")
+    spec = next_spec(attempt, chosen, findings.failure_class, f"{AUTHOR}{findings.policy}")
     create_attempt(draft, task.task_id, attempt.number + 1, spec, ready_at_ms=chosen.ready_at_ms)
 
 

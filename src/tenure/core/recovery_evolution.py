@@ -12,6 +12,7 @@ from tenure.core.delivery import Delivery, Now
 from tenure.core.gate import Gate
 from tenure.core.ids import attempt_id
 from tenure.core.life_cycle import queued, to_task
+from tenure.core.policy import REPEATING
 from tenure.core.review import Review
 from tenure.core.task import CANCEL_TRANSITIONS, CancelStep, Stop, Task, TaskState
 from tenure.core.task_evolution import arm_cancel
@@ -41,8 +42,15 @@ def tallied(tally: Tally, event: rv.RecoveryDecided) -> Tally:
         waits=0,
         signatures=signatures,
         best=event.score if event.improved else tally.best,
-        rounds=0 if event.improved else tally.rounds + 1,
+        rounds=_rounds(tally, event),
     )
+
+
+def _rounds(tally: Tally, event: rv.RecoveryDecided) -> int:
+    """A round is an Attempt that is answered with a changed one; a loss that passes, or a question, is none."""
+    if event.improved:
+        return 0
+    return tally.rounds if event.asks or event.action in REPEATING else tally.rounds + 1
 
 
 def repeat_allowed(space: Space, event: rv.RepeatAllowed, _now: Now) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tenure.core import limits
 from tenure.core import schedule_events as ev
 from tenure.core.asking import ask, settle
-from tenure.core.attention import AttentionKind
+from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.canonical import digest
 from tenure.core.commands import Refusal, Submit
 from tenure.core.draft import Draft
@@ -87,7 +87,12 @@ def decide_pause_schedule(draft: Draft, command: PauseSchedule) -> ScheduleAnswe
             known.schedule_id,
             f"the schedule {known.name} was paused, because nobody can tell when its next occurrence is: "
             f"{command.because} Change it with `tenure schedule add {known.name} --replace`, or resume it once that is mended.",
-            {"schedule": known.name, "code": "no_calendar", "detail": command.because},
+            {
+                "schedule": known.name,
+                "code": "no_calendar",
+                "detail": command.because,
+                "occurrence_ms": known.next_at_ms,
+            },
         )
     return _answer(draft, known.schedule_id)
 
@@ -205,22 +210,27 @@ def _submitted(draft: Draft, known: Schedule, command: FireSchedule) -> FireAnsw
     spec = occurrence_task(known.name, known.spec)
     reply = decide_submit(draft, Submit(command.task_id, spec, known.submitted_by, key))
     if isinstance(reply, Refusal):
-        ask(
-            draft,
-            AttentionKind.SCHEDULE_FAILED,
-            known.schedule_id,
-            f"the schedule {known.name} could not submit its Task: {reply.message} The next occurrence is tried all the "
-            f"same; change it with `tenure schedule add {known.name} --replace`, or remove it.",
-            {
-                "schedule": known.name,
-                "code": reply.code,
-                "detail": reply.message,
-                "occurrence_ms": command.occurrence_ms,
-            },
-        )
+        _tell_refused(draft, known, command.occurrence_ms, reply)
         return _handled(draft, command, OccurrenceOutcome.FAILED, None, f"{reply.code}: {reply.message}")
     settle(draft, AttentionKind.SCHEDULE_FAILED, known.schedule_id, f"it has submitted {reply.task_id}")
     return _handled(draft, command, OccurrenceOutcome.FIRED, reply.task_id, None)
+
+
+def _tell_refused(draft: Draft, known: Schedule, occurrence_ms: int, reply: Refusal) -> None:
+    """Ask a person. While they are asked, the same refusal at the next occurrence is no news; once somebody has closed the
+    question, it is."""
+    summary = (
+        f"the schedule {known.name} could not submit its Task: {reply.message} The next occurrence is tried all the "
+        f"same; change it with `tenure schedule add {known.name} --replace`, or remove it."
+    )
+    kind = AttentionKind.SCHEDULE_FAILED
+    before = draft.find(Attention, item_id(kind, known.schedule_id))
+    if before is not None and before.open and before.summary == summary:
+        return
+    facts = {
+        "schedule": known.name, "code": reply.code, "detail": reply.message, "occurrence_ms": occurrence_ms,
+    }  # fmt: skip
+    ask(draft, kind, known.schedule_id, summary, facts)
 
 
 def _handled(
@@ -247,7 +257,7 @@ def _handled(
             AttentionKind.SCHEDULE_FAILED,
             known.schedule_id,
             f"the schedule {known.name} has no further occurrence: {known.spec.cron} names no time within fifty years.",
-            {"schedule": known.name, "code": "no_occurrence"},
+            {"schedule": known.name, "code": "no_occurrence", "occurrence_ms": command.occurrence_ms},
         )
     return FireAnswer(command.schedule_id, outcome, task_id)
 

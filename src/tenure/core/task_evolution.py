@@ -12,6 +12,7 @@ from tenure.core.canonical import digest
 from tenure.core.delivery import Delivery, DeliveryState, Now, term_from
 from tenure.core.ids import attempt_id
 from tenure.core.life_cycle import lift_block, queued, to_attempt, to_task
+from tenure.core.policy import AUTHOR
 from tenure.core.task import CANCEL_TRANSITIONS, DEFAULT_PROJECT, CancelStep, Task, TaskState
 from tenure.core.world import Space, get
 from tenure.errors import InvariantError
@@ -81,6 +82,9 @@ def attempt_created(space: Space, event: ev.AttemptCreated, now: Now) -> None:
     needs = (
         event.spec.hypothesis is None and task.spec.approval
     )  # what a person asked for needs no second word
+    hypothesis = event.spec.hypothesis
+    if hypothesis is not None and not hypothesis.by.startswith(AUTHOR):
+        task = replace(task, tally=replace(task.tally, rounds=0))  # a person has changed its course
     task = to_task(
         task, state, attempts=event.number, voided_offers=0, needs_approval=needs, hold=None, held_on=None
     )

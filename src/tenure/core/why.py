@@ -1,35 +1,43 @@
 """Why a Task is where it is: one sentence, derived from state and never stored (`never_silent`).
 
 `why` is total: every state that can be reached has a reason with a code that does not change and a sentence
-for people. The rules are asked in order; the first that applies is what the Task waits for first."""
+for people. The rules are asked in order; the first that applies is what the Task waits for first. Of a Task that moves it
+also says why it went where it went: what its newest Attempt changes against the one before. Why no recipient takes a
+Task that is ready is in `why_recipient`."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
+from tenure.core.account import Account
 from tenure.core.attempt import Answer, Attempt, AttemptState, Verdict
 from tenure.core.attention import Attention, AttentionKind
+from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery
-from tenure.core.ids import EffectId, NodeId
-from tenure.core.recipient import Node, Recipient, recipient_queues
-from tenure.core.task import Task, TaskState, queue_key
+from tenure.core.hold import Hold, HoldKind
+from tenure.core.ids import EffectId, NodeId, TaskId
+from tenure.core.recipient import Node, Recipient
+from tenure.core.review import Review
+from tenure.core.task import Task, TaskState
+from tenure.core.why_reason import Reason
+from tenure.core.why_recipient import Surroundings, no_grant
 
-
-class Reason(Struct, frozen=True):
-    """`until_ms`: the instant at which time alone changes it, if there is one. `blocker`: the Task, Attempt,
-    recipient or node it hangs on."""
-
-    code: str
-    sentence: str
-    rule: str | None = None
-    until_ms: int | None = None
-    blocker: str | None = None
+DECISIONS = (
+    AttentionKind.EXHAUSTED,
+    AttentionKind.STOPPED,
+    AttentionKind.AUTHORIZATION,
+    AttentionKind.CONFIGURATION,
+    AttentionKind.CONTRADICTION,
+    AttentionKind.FAILED,
+    AttentionKind.ASKED,
+)
+"""Questions that a Task waits for, the most telling first."""
 
 
 class WhyFacts(Struct, frozen=True):
     """What `why` looks at: the Task, its newest Attempt, the Delivery of its open lease, every recipient that
-    serves its route (declared or not), their nodes, which nodes are connected now, the Tasks it waits for,
-    and open attention items about it."""
+    serves its route (declared or not), their nodes, which nodes are connected now, open attention items about it, the open
+    circuits, the accounts of the hub and of its project, and open reviews of Tasks that it waits for."""
 
     task: Task
     attempt: Attempt
@@ -37,8 +45,10 @@ class WhyFacts(Struct, frozen=True):
     recipients: tuple[Recipient, ...] = ()
     nodes: dict[NodeId, Node] = {}
     online: frozenset[NodeId] = frozenset()
-    dependencies: tuple[Task, ...] = ()
     attention: tuple[Attention, ...] = ()
+    circuits: dict[str, Circuit] = {}
+    accounts: dict[str, Account] = {}
+    reviews: dict[TaskId, Review] = {}
 
 
 def why(facts: WhyFacts, now_ms: int) -> Reason:
@@ -46,23 +56,8 @@ def why(facts: WhyFacts, now_ms: int) -> Reason:
     task = facts.task
     if task.is_terminal:
         return _ended(facts)
-    approval = next(
-        (item for item in facts.attention if item.open and item.kind is AttentionKind.APPROVAL), None
-    )
-    if task.needs_approval:
-        return Reason(
-            "approval",
-            f"a person must allow {facts.attempt.attempt_id} before it is given to anybody (`tenure approve {task.task_id}`)",
-            "never_silent",
-            blocker=task.task_id,
-        )
-    if approval is not None:
-        return Reason(
-            "approval",
-            f"a person must allow it: {approval.summary}",
-            "never_silent",
-            blocker=approval.item_id,
-        )
+    if task.needs_approval or _asked(facts, AttentionKind.APPROVAL) is not None:
+        return _approval(facts)
     if task.lease is not None and facts.delivery is not None:
         return _held(facts, facts.delivery)
     if task.open_effects:
@@ -70,6 +65,25 @@ def why(facts: WhyFacts, now_ms: int) -> Reason:
     if task.state is TaskState.INPUT_REQUIRED:
         return _needs_person(facts)
     return _waits(facts, now_ms)
+
+
+def _asked(facts: WhyFacts, *kinds: AttentionKind) -> Attention | None:
+    """The first open question of these kinds, in their order."""
+    of_kind = {item.kind: item for item in facts.attention if item.open}
+    return next((of_kind[kind] for kind in kinds if kind in of_kind), None)
+
+
+def _approval(facts: WhyFacts) -> Reason:
+    task = facts.task
+    item = _asked(facts, AttentionKind.APPROVAL)
+    if task.needs_approval or item is None:
+        return Reason(
+            "approval",
+            f"a person must allow {facts.attempt.attempt_id} before it is given to anybody (`tenure approve {task.task_id}`)",
+            "never_silent",
+            blocker=task.task_id,
+        )
+    return Reason("approval", f"a person must allow it: {item.summary}", "never_silent", blocker=item.item_id)
 
 
 def _ended(facts: WhyFacts) -> Reason:
@@ -115,6 +129,16 @@ def _held(facts: WhyFacts, delivery: Delivery) -> Reason:
             until,
             where,
         )
+    if task.is_stopping and task.stop is not None:
+        until = delivery.cancel_term.ends_at_ms if delivery.cancel_term else None
+        return Reason(
+            "stopping",
+            f"{attempt.attempt_id} was asked to stop ({task.stop.because or task.stop.cause}), and that is {task.stop.step}; "
+            f"{where} has until then to say how it ended",
+            "cancellation",
+            until,
+            where,
+        )
     if attempt.state is AttemptState.SUSPECT:
         lost = " (the node says that it does not know this work)" if delivery.denied else ""
         return Reason(
@@ -124,18 +148,30 @@ def _held(facts: WhyFacts, delivery: Delivery) -> Reason:
             delivery.due_at_ms,
             where,
         )
-    stalled = next(
-        (item for item in facts.attention if item.open and item.kind is AttentionKind.STALLED), None
-    )
+    stalled = _asked(facts, AttentionKind.STALLED)
     if stalled is not None:
         return Reason("stalled", stalled.summary, "never_silent", blocker=stalled.item_id)
+    came = came_here(attempt)
     if attempt.started_at_ms is None:
-        return Reason("starting", f"{where} has taken {attempt.attempt_id} and is starting it", blocker=where)
-    return Reason("running", f"{where} is running {attempt.attempt_id}", blocker=where)
+        return Reason(
+            "starting", f"{where} has taken {attempt.attempt_id} and is starting it{came}", blocker=where
+        )
+    return Reason("running", f"{where} is running {attempt.attempt_id}{came}", blocker=where)
+
+
+def came_here(attempt: Attempt) -> str:
+    """Why there is this Attempt, where it is not the first: what it follows, what it changes, and on whose word."""
+    spec, hypothesis = attempt.spec, attempt.spec.hypothesis
+    if spec.follows is None or hypothesis is None:
+        return ""
+    before = f"attempt {spec.follows}" + (f" failed ({spec.failure_class})" if spec.failure_class else "")
+    changes = ", ".join(dict.fromkeys(str(one.what) for one in hypothesis.changes))
+    told = f", which changes the {changes}" if changes else ""
+    return f"; it follows because {before}: {hypothesis.because}{told} (decided by {hypothesis.by})"
 
 
 def _needs_person(facts: WhyFacts) -> Reason:
-    attempt = facts.attempt
+    attempt, task = facts.attempt, facts.task
     if attempt.verdict is Verdict.UNKNOWN:
         looking = f" {attempt.answer_by} is looking into it." if attempt.answer is Answer.INVESTIGATE else ""
         return Reason(
@@ -145,13 +181,39 @@ def _needs_person(facts: WhyFacts) -> Reason:
             "no_guess",
             blocker=attempt.attempt_id,
         )
+    item = _asked(facts, *DECISIONS)
+    if task.hold is not None and task.hold.kind is HoldKind.CONFIGURATION:
+        return Reason(
+            "held_configuration",
+            f"{item.summary if item else task.hold.because}; it goes on by itself once the configuration of "
+            f"{task.hold.subject} is changed and its node restarted, or with `tenure resolve`",
+            "reasoned_retry",
+            blocker=task.hold.subject,
+        )
+    if item is not None:
+        who = f" ({item.assigned_to} looks after it)" if item.assigned_to else ""
+        return Reason(
+            str(item.kind),
+            f"{item.summary}{who}; answer with `tenure resolve {item.item_id}`",
+            _RULE_OF.get(item.kind, "never_silent"),
+            blocker=item.item_id,
+        )
     question = attempt.outcome.summary if attempt.outcome else ""
     return Reason(
         "asked",
-        f"{attempt.attempt_id} asks a person: {question or 'see its evidence'}",
+        f"{attempt.attempt_id} waits for a person: {question or 'see its evidence'}",
         "never_silent",
         blocker=attempt.attempt_id,
     )
+
+
+_RULE_OF = {
+    AttentionKind.EXHAUSTED: "bounded",
+    AttentionKind.STOPPED: "cancellation",
+    AttentionKind.AUTHORIZATION: "reasoned_retry",
+    AttentionKind.CONTRADICTION: "reasoned_retry",
+    AttentionKind.FAILED: "reasoned_retry",
+}
 
 
 def _waits(facts: WhyFacts, now_ms: int) -> Reason:
@@ -165,75 +227,64 @@ def _waits(facts: WhyFacts, now_ms: int) -> Reason:
             blocker=other,
         )
     if task.waits_for:
-        other = task.waits_for[0]
-        more = f" and {len(task.waits_for) - 1} more" if len(task.waits_for) > 1 else ""
-        return Reason("dependency", f"it waits for {other}{more} to complete", blocker=other)
+        return _dependency(facts)
+    if task.hold is not None:
+        return _hold(task.hold)
     if task.ready_at_ms > now_ms:
-        return Reason("not_before", "it must not start earlier", until_ms=task.ready_at_ms)
-    return _no_grant(facts)
+        return _later(facts)
+    around = Surroundings(
+        recipients=facts.recipients,
+        nodes=facts.nodes,
+        online=facts.online,
+        circuits=facts.circuits,
+        accounts=facts.accounts,
+        now_ms=now_ms,
+    )
+    return no_grant(task, facts.attempt, around)
 
 
-def _no_grant(facts: WhyFacts) -> Reason:
-    """Everything is ready but a recipient: the most hopeful of them explains the wait."""
+def _dependency(facts: WhyFacts) -> Reason:
+    task = facts.task
+    other = task.waits_for[0]
+    review = facts.reviews.get(other)
+    if review is not None and review.is_open:
+        return Reason(
+            "challenged",
+            f"{other}/{review.number}, which it waits for, is challenged by {review.by} ({review.about}): {review.because}",
+            "never_silent",
+            blocker=other,
+        )
+    more = f" and {len(task.waits_for) - 1} more" if len(task.waits_for) > 1 else ""
+    how = "to complete"
+    if other in task.spec.after_failure:
+        how = "to fail (it is canceled as not needed if that one completes)"
+    elif other in task.spec.after_end:
+        how = "to end, however that is"
+    return Reason("dependency", f"it waits for {other}{more} {how}", blocker=other)
+
+
+def _hold(hold: Hold) -> Reason:
+    ends = {
+        HoldKind.KEY: "it starts when that one is over",
+        HoldKind.BUDGET: "it goes on when others give back what they have reserved, or the budget is raised",
+        HoldKind.REVIEW: "it goes on when that is answered",
+    }
+    rule = "bounded" if hold.kind is HoldKind.BUDGET else "never_silent"
+    return Reason(
+        f"held_{hold.kind}",
+        f"{hold.because}; {ends.get(hold.kind, 'it goes on when that changes')}",
+        rule,
+        blocker=hold.subject,
+    )
+
+
+def _later(facts: WhyFacts) -> Reason:
     task, attempt = facts.task, facts.attempt
-    declared = [one for one in facts.recipients if one.declared]
-    if not declared:
+    if attempt.spec.follows is not None and task.ready_at_ms > (task.spec.not_before_ms or 0):
         return Reason(
-            "no_recipient",
-            f"no recipient serves {task.spec.route!r}; start a node that has one, or submit to another (see `tenure recipients`)",
-            blocker=task.spec.route,
+            "backoff",
+            f"{attempt.attempt_id} waits before it starts{came_here(attempt)}",
+            "reasoned_retry",
+            until_ms=task.ready_at_ms,
         )
-    key = queue_key(task.spec.route, attempt.harness, attempt.model)
-    fitting = [one for one in declared if key in recipient_queues(one)]
-    if not fitting:
-        return Reason(
-            "no_recipient",
-            f"no recipient of {task.spec.route!r} has the frozen harness {attempt.harness or 'any'} and model {attempt.model or 'any'}",
-            "frozen",
-            blocker=task.spec.route,
-        )
-    reasons = (
-        recipient_reason(one, facts.nodes.get(one.node_id), is_online=one.node_id in facts.online)
-        for one in fitting
-    )
-    return min(reasons, key=lambda pair: pair[0])[1]
-
-
-def recipient_reason(recipient: Recipient, node: Node | None, *, is_online: bool) -> tuple[int, Reason]:
-    """How close this recipient is to taking work (less is closer, 0 takes it), and what it lacks."""
-    where = recipient.address
-    if not recipient.declared:
-        return 6, Reason("no_recipient", f"its node does not offer {where} any more", blocker=where)
-    if node is not None and not node.compatible:
-        return 5, Reason(
-            "contract_version",
-            f"{where} is on node {node.name}, which speaks contract version {node.contract}; upgrade it or the hub",
-            blocker=node.name,
-        )
-    if node is None or not node.may_work:
-        return 4, Reason(
-            "node_quarantined",
-            f"the node of {where} is quarantined or revoked; see `tenure nodes`",
-            blocker=where,
-        )
-    if recipient.is_blocked:
-        return 3, Reason(
-            "recipient_blocked",
-            f"{where} takes no new work: nobody knows how {recipient.blocks[0]} on it ended, or its processes may still "
-            f"run; answer it with `tenure reconcile {recipient.blocks[0]}`",
-            "no_guess",
-            blocker=recipient.blocks[0],
-        )
-    if not is_online:
-        return 2, Reason("node_offline", f"{where} is not connected; start its node", blocker=where)
-    if not recipient.free:
-        return 1, Reason(
-            "recipient_busy",
-            f"{where} works at its capacity of {recipient.capacity}; what is sent to it waits in its queue",
-            blocker=where,
-        )
-    return 0, Reason(
-        "ready",
-        f"it is ready and {where} has room; it will be granted at the node's next claim",
-        blocker=where,
-    )
+    return Reason("not_before", "it must not start earlier", until_ms=task.ready_at_ms)

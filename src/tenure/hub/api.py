@@ -13,18 +13,29 @@ from msgspec.structs import replace
 from tenure import errors as er
 from tenure.core import commands as cm
 from tenure.core.access import Role
-from tenure.core.attempt import Answer
+from tenure.core.attempt import Answer, Attempt
+from tenure.core.budget import Budget
 from tenure.core.canonical import text_digest
-from tenure.core.ids import TaskId
+from tenure.core.continuing import continuation
+from tenure.core.desk_commands import Challenge, RaiseBudget, StopAttempt
+from tenure.core.ids import TaskId, attempt_id
 from tenure.core.limits import INTEGER, REASON_LENGTH
+from tenure.core.task import Task
 from tenure.hub.access import Principal
+from tenure.hub.attention_desk import AttentionDesk
+from tenure.hub.canceling import Cancellations
+from tenure.hub.changes import changes_in
 from tenure.hub.queries import Queries
-from tenure.hub.service import Hub
+from tenure.hub.service import Hub, accepted
 from tenure.hub.submitting import Submissions
 from tenure.wire import api
+from tenure.wire import recovery as rb
+from tenure.wire.codec import parse_instant
 
 ISSUABLE = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.JOIN)
 """Roles of a token; a node makes its own credential when it enrolls."""
+
+NO_CHANGES = rb.ChangesRequest()
 
 _ATTEMPT = re.compile(r"(?P<task_id>[^/]{1,80})/(?P<number>[0-9]{1,9})")
 
@@ -34,7 +45,9 @@ class Api:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self.queries = Queries(hub)
+        self.attention = AttentionDesk(hub, self.queries)
         self._submissions = Submissions(hub)
+        self._cancellations = Cancellations(hub)
 
     # -- Tasks
 
@@ -61,45 +74,98 @@ class Api:
         """
         return await self._submissions.submit_batch(who, asked)
 
-    async def cancel(self, who: Principal, task_id: str, because: str) -> api.CancelReply:
-        """Ask for a Task's cancellation.
+    async def cancel(
+        self, who: Principal, task_id: str, because: str, *, tree: bool = False, number: int | None = None
+    ) -> rb.CancelReply:
+        """Ask for the cancellation of a Task, of a Task and all that waits for it (`tree`), or of one Attempt alone.
 
         Raises:
-            NotFoundError: there is no such Task.
+            NotFoundError: there is no such Task or Attempt.
             TerminalError: it has ended.
+            InvalidError: a tree and one Attempt were named both.
         """
-        reply = await self._hub.execute(cm.Cancel(TaskId(task_id), who.name, _reason(because, needed=False)))
-        return api.CancelReply(task_id=reply.task_id, step=reply.step, replayed=reply.replayed)
+        because = _reason(because, needed=False)
+        if tree and number is not None:
+            raise er.InvalidError(
+                "cancel the Task with all that waits for it (`tree`), or one Attempt of it (`number`), not both.",
+                field="tree",
+            )
+        if tree:
+            return await self._cancellations.tree(who, TaskId(task_id), because)
+        if number is not None:
+            command: cm.Command = StopAttempt(TaskId(task_id), _whole(number, "number"), who.name, because)
+        else:
+            command = cm.Cancel(TaskId(task_id), who.name, because)
+        reply = await self._hub.execute(command)
+        return rb.CancelReply(task_id=reply.task_id, step=reply.step, replayed=reply.replayed, number=number)
 
     async def retry(
-        self, who: Principal, task_id: str, because: str, key: str | None = None
-    ) -> api.RetryReply:
-        """Try again, with a reason: see the module.
+        self,
+        who: Principal,
+        task_id: str,
+        because: str,
+        key: str | None = None,
+        changes: rb.ChangesRequest = NO_CHANGES,
+    ) -> rb.RetryReply:
+        """Try again, with changes or with a reason: see the module.
 
         Raises:
             NotFoundError: there is no such Task.
             NotOfferedError: its outcome is unknown and must be reconciled, or it is under way.
-            InvalidError: the reason is missing or too long.
+            SameSpecError: nothing would be different, and no reason is given.
+            InvalidError: a change breaks a bound, or the answer to a question is missing.
         """
-        because = _reason(because)
-        history = await self.queries.history(task_id)
-        newest = history.attempts[-1]
-        if newest.is_open_unknown:
-            raise er.NotOfferedError(
-                f"nobody knows how {newest.attempt_id} ended, so nothing follows it yet: answer it with "
-                f"`tenure reconcile {newest.attempt_id}` (rerun, accept, retire or investigate).",
-                attempt=newest.attempt_id,
-            )
-        task = history.task
+        because = _reason(because, needed=False)
+        task, newest = await self._newest(task_id)
         if not task.is_terminal:
-            done = await self._hub.execute(cm.Retry(task.task_id, who.name, because))
-            return api.RetryReply(task_id=done.task_id, number=done.successor)
-        spec = replace(task.spec, continues=task.task_id, because=because)
+            asked = cm.Retry(task.task_id, who.name, because, changes_in(changes, newest.spec.objective))
+            done = await self._hub.execute(asked)
+            return rb.RetryReply(task_id=done.task_id, number=done.successor)
+        asked = cm.Retry(task.task_id, who.name, because, changes_in(changes, task.spec.objective))
+        spec = accepted(continuation(task, newest, asked, self._hub.clock.wall_ms()))
         command = cm.Submit(
             TaskId(self._hub.ids.new_id("t")), spec, who.name, key or self._hub.ids.new_id("retry")
         )
         submitted = await self._hub.execute(command)
-        return api.RetryReply(task_id=submitted.task_id, number=1, continues=task.task_id)
+        return rb.RetryReply(task_id=submitted.task_id, number=1, continues=task.task_id)
+
+    async def _newest(self, task_id: str) -> tuple[Task, Attempt]:
+        task = await self._hub.ledger.find(Task, task_id)
+        name = attempt_id(task.task_id, task.attempts) if task is not None else ""
+        newest = await self._hub.ledger.find(Attempt, name)
+        if task is None or newest is None:
+            raise er.NotFoundError(f"there is no Task {task_id[:80]}.", task_id=task_id[:80])
+        return task, newest
+
+    async def raise_budget(self, who: Principal, task_id: str, asked: rb.RaiseRequest) -> api.TaskBody:
+        """Let a Task use more, or take longer. It is not repeated: each adds to what there is. `replayed` says that nothing
+        was changed: it has no limit where more was given.
+
+        Raises:
+            NotFoundError: there is no such Task.
+            TerminalError: it has ended or is being canceled.
+            InvalidError: nothing is raised, an amount is out of range, or the deadline is past.
+        """
+        if asked.more == Budget() and asked.deadline_at is None:
+            raise er.InvalidError("say by how much: `more` or `deadline_at` is needed.", field="more")
+        deadline_ms = None if asked.deadline_at is None else parse_instant(asked.deadline_at)
+        command = RaiseBudget(TaskId(task_id), asked.more, deadline_ms, who.name, _reason(asked.because))
+        done = await self._hub.execute(command)
+        return replace(await self.queries.task(task_id), replayed=done.replayed)
+
+    async def challenge(self, who: Principal, task_id: str, asked: rb.ChallengeRequest) -> cm.Done:
+        """Doubt what an ended Attempt says of itself; whoever depends on its Task waits for the answer.
+
+        Raises:
+            NotFoundError: there is no such Attempt.
+            NotOfferedError: it has not ended, or it ended unknown.
+            ConflictError: another challenge of the Task is open.
+            InvalidError: the reason is missing or too long.
+        """
+        number = _whole(asked.number, "number")
+        return await self._hub.execute(
+            Challenge(TaskId(task_id), number, asked.about, who.name, _reason(asked.because))
+        )
 
     async def reconcile(
         self, who: Principal, attempt: str, asked: api.ReconcileBody
@@ -125,7 +191,7 @@ class Api:
                 task_id=TaskId(named["task_id"]),
                 number=int(named["number"]),
                 answer=Answer(asked.answer),
-                item_version=_version(asked.item_version),
+                item_version=_whole(asked.item_version, "item_version"),
                 by=who.name,
                 because=asked.because,
                 late_id=asked.late_id,
@@ -149,7 +215,7 @@ class Api:
         """
         because = _reason(asked.because)
         return await self._hub.execute(
-            cm.CloseAttention(item, _version(asked.item_version), who.name, because)
+            cm.CloseAttention(item, _whole(asked.item_version, "item_version"), who.name, because)
         )
 
     async def forget_node(self, who: Principal, name: str, because: str) -> cm.Done:
@@ -208,7 +274,7 @@ def _reason(because: str, *, needed: bool = True) -> str:
     return because
 
 
-def _version(number: int) -> int:
+def _whole(number: int, field: str) -> int:
     if not 0 <= number <= INTEGER:
-        raise er.InvalidError("item_version is out of range.", field="item_version")
+        raise er.InvalidError(f"{field} is out of range.", field=field)
     return number

@@ -15,6 +15,7 @@ from typing import Any, final
 from tenure.core import limits
 from tenure.core.attempt import Attempt
 from tenure.core.canonical import text_digest
+from tenure.core.circuit import Circuit
 from tenure.core.commands import Claim, Offer
 from tenure.core.delivery import Delivery
 from tenure.core.ids import DeliveryId, NodeId
@@ -81,13 +82,22 @@ class Claims:
         """Hear of Tasks for those recipients that could be given one now; the others must be eased first."""
         ledger, room = self._hub.ledger, self._hub.room
         known = await ledger.find_many(Recipient, asked.free)
-        open_ones = [one for one in known.values() if one.free and not one.is_blocked]
+        open_ones = [one for one in known.values() if one.free and one.may_work]
+        await self._mind_circuits(visit, open_ones)
         visit.ready_at_ms = math.inf
         room.listen(visit, (queue for one in open_ones for queue in recipient_queues(one)))
         if visit.queues:
             at_ms = await ledger.next_ready_ms(visit.queues, self._hub.clock.wall_ms())
             if at_ms is not None:
                 room.comes_of_age(visit, at_ms)
+
+    async def _mind_circuits(self, visit: Visit, recipients: Sequence[Recipient]) -> None:
+        """Look again when the first of their circuits lets something through."""
+        quotas = {quota for one in recipients for quota in one.quotas}
+        circuits = (await self._hub.ledger.find_many(Circuit, quotas)).values()
+        now_ms = self._hub.clock.wall_ms()
+        opening = [one.until_ms for one in circuits if not one.is_closed and one.until_ms > now_ms]
+        self._hub.room.looks_at(visit, min(opening, default=math.inf))
 
     async def _pass_on(self, visit: Visit) -> None:
         if not self._hub.room.may_pass_on(visit):
@@ -125,8 +135,9 @@ class Claims:
             spec_digest=attempt.spec_digest,
             fence=delivery.fence,
             token=self._hub.lease_token(delivery.delivery_id),
-            capability=self._hub.capabilities.grant(delivery, attempt.spec.timeout_s),
+            capability=self._hub.capabilities.grant(delivery, delivery.timeout_s or attempt.spec.timeout_s),
             offer_ttl_s=min(max(left_ms, 0), delivery.term.length_ms) / 1000,
+            timeout_s=delivery.timeout_s,
         )
 
 

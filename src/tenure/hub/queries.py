@@ -6,20 +6,27 @@ and recipients and nodes once. The answer to a submit explains itself with recip
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from tenure.core.account import Account
+from tenure.core.answers import About, answers_to
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, AttentionKind
+from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery
 from tenure.core.ids import AttemptId, NodeId, TaskId, attempt_id
 from tenure.core.recipient import Node, Recipient, recipient_routes
+from tenure.core.review import Review
 from tenure.core.task import Task
-from tenure.core.why import Reason, WhyFacts, why
+from tenure.core.why import WhyFacts, why
+from tenure.core.why_reason import Reason
 from tenure.errors import InvalidError, NotFoundError
 from tenure.hub import views
+from tenure.hub.attention_views import attention_body
 from tenure.hub.service import Hub
 from tenure.ledger.port import PAGE, Opened, TaskFilter, TaskHistory
 from tenure.wire import api
@@ -30,11 +37,13 @@ FLEET_MS = 1_000
 
 
 class Fleet(Struct, frozen=True):
-    """Every recipient, by the routes that it serves, and every node."""
+    """Every recipient, by the routes that it serves, and every node; open circuits, and accounts that are paused."""
 
     by_route: dict[str, tuple[Recipient, ...]]
     nodes: dict[NodeId, Node]
     online: frozenset[NodeId]
+    circuits: dict[str, Circuit]
+    accounts: dict[str, Account]
     read_at_ms: int
 
 
@@ -54,7 +63,7 @@ class Queries:
             NotFoundError: there is none.
         """
         task = await self._find_task(task_id)
-        return views.task_body(task, (await self.reasons([task], await self._fleet()))[0])
+        return (await self._bodies([task], await self._fleet()))[0]
 
     async def submitted(self, task_id: TaskId, *, replayed: bool) -> api.TaskBody:
         """A Task that has just been submitted, explained with recipients as they were a moment ago."""
@@ -68,10 +77,12 @@ class Queries:
                 recipients=fleet.by_route.get(task.spec.route, ()),
                 nodes=fleet.nodes,
                 online=fleet.online,
+                circuits=fleet.circuits,
+                accounts=fleet.accounts,
             )
-            return views.task_body(task, why(facts, self._hub.clock.wall_ms()), replayed=replayed)
+            return views.task_body(task, why(facts, self._hub.clock.wall_ms()), attempt, replayed=replayed)
         task = await self._find_task(task_id)
-        return views.task_body(task, (await self.reasons([task], fleet))[0], replayed=replayed)
+        return replace((await self._bodies([task], fleet))[0], replayed=replayed)
 
     async def why(self, task_id: str) -> api.Reason:
         """Why a Task is where it is.
@@ -85,9 +96,23 @@ class Queries:
     async def tasks(self, where: TaskFilter, cursor: str | None, limit: int) -> api.TaskPage:
         """A page of Tasks, newest first."""
         page = await self._ledger.tasks(where, cursor, limit)
-        reasons = await self.reasons(page.tasks, await self._fleet()) if page.tasks else []
-        bodies = (views.task_body(task, reason) for task, reason in zip(page.tasks, reasons, strict=True))
+        bodies = await self._bodies(page.tasks, await self._fleet()) if page.tasks else []
         return api.TaskPage(tasks=tuple(bodies), next_cursor=page.next_cursor)
+
+    async def _bodies(self, tasks: Sequence[Task], fleet: Fleet) -> list[api.TaskBody]:
+        newest = await self._newest(tasks)
+        reviews = await self._ledger.find_many(Review, [one.task_id for one in tasks])
+        reasons = await self.reasons(tasks, fleet, newest)
+        return [
+            views.task_body(
+                task, reason, newest[attempt_id(task.task_id, task.attempts)], reviews.get(task.task_id)
+            )
+            for task, reason in zip(tasks, reasons, strict=True)
+        ]
+
+    async def _newest(self, tasks: Sequence[Task]) -> dict[str, Attempt]:
+        """The newest Attempt of each, by its id."""
+        return await self._ledger.find_many(Attempt, [attempt_id(one.task_id, one.attempts) for one in tasks])
 
     async def attempts(self, task_id: str) -> api.AttemptPage:
         """Every Attempt of a Task.
@@ -109,14 +134,16 @@ class Queries:
             raise NotFoundError(f"there is no Task {task_id[:80]}.", task_id=task_id[:80])
         return history
 
-    async def reasons(self, tasks: Sequence[Task], fleet: Fleet) -> list[Reason]:
-        """Why each of these Tasks is where it is, in their order."""
-        newest = await self._ledger.find_many(
-            Attempt, [attempt_id(one.task_id, one.attempts) for one in tasks]
-        )
+    async def reasons(
+        self, tasks: Sequence[Task], fleet: Fleet, newest: dict[str, Attempt] | None = None
+    ) -> list[Reason]:
+        """Why each of these Tasks is where it is, in their order. `newest`: their newest Attempts, if they are at hand."""
+        newest = newest or await self._newest(tasks)
         leases = [one.lease for one in tasks if one.lease is not None]
         held = await self._ledger.find_many(Delivery, leases) if leases else {}
         questions = await self._questions_about(tasks)
+        waited_for = {other for one in tasks for other in one.waits_for}
+        reviews = await self._ledger.find_many(Review, waited_for) if waited_for else {}
         now_ms = self._hub.clock.wall_ms()
         return [
             why(
@@ -124,9 +151,14 @@ class Queries:
                     task=task,
                     attempt=newest[attempt_id(task.task_id, task.attempts)],
                     delivery=held.get(task.lease) if task.lease else None,
-                    recipients=fleet.by_route.get(task.spec.route, ()),
+                    recipients=fleet.by_route.get(
+                        newest[attempt_id(task.task_id, task.attempts)].spec.route or task.spec.route, ()
+                    ),
                     nodes=fleet.nodes,
                     online=fleet.online,
+                    circuits=fleet.circuits,
+                    accounts=fleet.accounts,
+                    reviews={TaskId(key): one for key, one in reviews.items()},
                     attention=questions.get(task.task_id, ()),
                 ),
                 now_ms,
@@ -136,8 +168,8 @@ class Queries:
 
     async def _questions_about(self, tasks: Sequence[Task]) -> dict[TaskId, tuple[Attention, ...]]:
         found: dict[TaskId, tuple[Attention, ...]] = {}
-        # Before its first grant only its approval can be in question, and the Task itself says that.
-        granted = [one.task_id for one in tasks if one.fence]
+        # Before its first grant only its approval can be in question, and the Task itself says that; or it ended at once.
+        granted = [one.task_id for one in tasks if one.fence or one.decided]
         if granted:
             for item in await self._ledger.attention_about(granted):
                 task_id = TaskId(item.subject.partition("/")[0])
@@ -163,6 +195,10 @@ class Queries:
             by_route={route: tuple(found) for route, found in by_route.items()},
             nodes={one.node_id: one for one in await self._ledger.nodes()},
             online=self._hub.presence.online(),
+            circuits={one.quota: one for one in await self._ledger.all_of(Circuit) if not one.is_closed},
+            accounts={
+                one.account_id: one for one in await self._ledger.all_of(Account) if one.paused is not None
+            },
             read_at_ms=now_ms,
         )
         return self._recent
@@ -213,24 +249,30 @@ class Queries:
     async def attention(
         self, *, open_only: bool, limit: int, after: str | None = None
     ) -> tuple[api.AttentionBody, ...]:
-        """Questions to people, each with what can be answered. `after`: see `_place`."""
-        items = await self._ledger.attention(open_only, limit, _place(after))
+        """Questions to people, each with what can be answered. `after`: see `place_in`."""
+        items = await self._ledger.attention(open_only, limit, place_in(after))
         answers = await self.answers(items)
-        return tuple(views.attention_body(one, answers.get(one.item_id, {})) for one in items)
+        return tuple(attention_body(one, answers[one.item_id]) for one in items)
 
-    async def answers(self, items: Iterable[Attention]) -> dict[str, dict[str, str]]:
+    async def answers(self, items: Sequence[Attention]) -> dict[str, dict[str, str]]:
         """What can be answered to each open question, and what that will do, by the question's id."""
-        found: dict[str, dict[str, str]] = {}
-        unknown = [one for one in items if one.open and one.kind is AttentionKind.UNKNOWN]
-        attempts = await self._ledger.find_many(Attempt, [one.subject for one in unknown])
-        tasks = await self._ledger.find_many(Task, [one.task_id for one in attempts.values()])
-        for item in unknown:
-            attempt = attempts[item.subject]
-            late = await self._ledger.late(AttemptId(item.subject))
-            found[item.item_id] = views.unknown_answers(tasks[attempt.task_id], attempt, late)
-        for item in items:
-            if item.open and item.kind in views.ANSWERS_BY_KIND:
-                found[item.item_id] = views.ANSWERS_BY_KIND[item.kind]
+        about = await self.about(items)
+        return {one.item_id: answers_to(one, about[one.item_id]) for one in items}
+
+    async def about(self, items: Sequence[Attention]) -> dict[str, About]:
+        """What the answers to each of these questions depend on, by the question's id."""
+        asked = [one for one in items if one.subject.startswith("t_")]
+        tasks = await self._ledger.find_many(Task, {one.subject.partition("/")[0] for one in asked})
+        attempts = await self._ledger.find_many(Attempt, {one.subject for one in asked if "/" in one.subject})
+        found = {one.item_id: About() for one in items}
+        for item in asked:
+            unknown = item.open and item.kind is AttentionKind.UNKNOWN
+            reports = await self._ledger.late(AttemptId(item.subject)) if unknown else []
+            found[item.item_id] = About(
+                task=tasks.get(item.subject.partition("/")[0]),
+                attempt=attempts.get(item.subject),
+                reports=[one for one in reports if one.outcome is not None],
+            )
         return found
 
     async def node_named(self, name: str) -> Node:
@@ -265,7 +307,7 @@ class Queries:
         )
 
 
-def _place(after: str | None) -> Opened | None:
+def place_in(after: str | None) -> Opened | None:
     """The place in the list of questions that `opened_at` and `item_id` of one name, with a comma between them. Both,
     because the item itself may have been opened anew since.
 

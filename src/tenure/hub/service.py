@@ -34,8 +34,10 @@ from tenure.hub.effects.registry import Registry
 from tenure.hub.feed import Feed
 from tenure.hub.fresh import Fresh
 from tenure.hub.loops.clock import ClockLoop
+from tenure.hub.loops.deadline import DeadlineLoop
 from tenure.hub.loops.doubt import DoubtLoop
 from tenure.hub.loops.due import DueLoop
+from tenure.hub.loops.holds import HoldsLoop
 from tenure.hub.loops.ready import ReadyLoop
 from tenure.hub.loops.release import ReleaseLoop
 from tenure.hub.loops.schedule import ScheduleLoop
@@ -91,10 +93,12 @@ class Hub:
         self._doubt = DoubtLoop(ledger, clock, self.broker)
         self._due = DueLoop(ledger, clock)
         self._release = ReleaseLoop(ledger)
+        self._holds = HoldsLoop(ledger)
+        self._deadline = DeadlineLoop(ledger, clock)
         self._schedule = ScheduleLoop(ledger, clock, ids)
         self._ready = ReadyLoop(ledger, clock, self.room, age)
         self._clock_loop = ClockLoop(ledger, clock, self._clock_jumped)
-        self._alarms = (self._due.alarm, self._schedule.alarm, self._doubt.alarm, age)
+        self._alarms = (self._due.alarm, self._deadline.alarm, self._schedule.alarm, self._doubt.alarm, age)
         self._companions: list[Companion] = []
         self._loops: list[asyncio.Task[None]] = []
 
@@ -113,7 +117,16 @@ class Hub:
         forget = [self.ledger.subscribe(one) for one in self._listeners()]
         try:
             accepted(await self.ledger.execute(StartHub(self.identity.incarnation, self.identity.version)))
-            loops = (self._due, self._release, self._schedule, self._ready, self._clock_loop, self._doubt)
+            loops = (
+                self._due,
+                self._deadline,
+                self._release,
+                self._holds,
+                self._schedule,
+                self._ready,
+                self._clock_loop,
+                self._doubt,
+            )
             self._loops = [asyncio.ensure_future(loop.run()) for loop in (*loops, *self._companions)]
             yield
         finally:
@@ -140,7 +153,9 @@ class Hub:
             self.access.heard,
             self.room.heard,
             self._due.heard,
+            self._deadline.heard,
             self._release.heard,
+            self._holds.heard,
             self._schedule.heard,
             self._doubt.heard,
             self.broker.heard,

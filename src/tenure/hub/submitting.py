@@ -1,8 +1,8 @@
 """Submitting: names become ids, and Tasks of one batch find one another.
 
-`after` may name a Task by the key that the same caller submitted it under, also within the batch. The items are
-recorded level by level (`core.batch`), so a name always stands for a Task that is recorded, be it new or a replay.
-Nothing is lost if the hub dies between two levels: each item has its own key, and the same batch sent again records
+`after`, `after_failure` and `after_end` may name a Task by the key that the same caller submitted it under, also within the
+batch. The items are recorded level by level (`core.batch`), so a name always stands for a Task that is recorded, be it new
+or a replay. Nothing is lost if the hub dies between two levels: each item has its own key, and the same batch sent again records
 what is missing."""
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ class Submissions:
             DependencyError: it names itself, or a key that the caller has not used.
             TenureError: it is refused, or the ledger cannot commit.
         """
-        refusal = batch_order([(key, asked.after)]).refused.get(0) if asked.after else None
+        named = dependencies_of(asked)
+        refusal = batch_order([(key, named)]).refused.get(0) if named else None
         if refusal is not None:
             raise er.DependencyError(refusal.message, **refusal.facts)
-        keys = await self._keys_elsewhere(who, [(key, asked)]) if asked.after else {}
+        keys = await self._keys_elsewhere(who, [(key, asked)]) if named else {}
         return await self._hub.execute(Submit(task_id, task_spec(asked, keys), who.name, key))
 
     async def submit_batch(self, who: Principal, asked: BatchRequest) -> BatchReply:
@@ -62,7 +63,7 @@ class Submissions:
         )
 
     async def _record(self, who: Principal, items: Sequence[tuple[str, TaskRequest]]) -> list[Result]:
-        order = batch_order([(key, task.after) for key, task in items])
+        order = batch_order([(key, dependencies_of(task)) for key, task in items])
         results: dict[int, Result] = {one: error_of(refusal) for one, refusal in order.refused.items()}
         keys = await self._keys_elsewhere(who, items)
         for number, level in enumerate(order.levels):
@@ -108,7 +109,9 @@ class Submissions:
             TooLargeError: there are more than a batch may name.
         """
         here = {key for key, _ in items}
-        named = {name for _, task in items for one in task.after if (name := key_named(one)) is not None}
+        named = {
+            name for _, task in items for one in dependencies_of(task) if (name := key_named(one)) is not None
+        }
         elsewhere = sorted(named - here)
         if len(elsewhere) > BATCH:
             raise er.TooLargeError(f"{len(elsewhere)} other keys are named; at most {BATCH}.", limit=BATCH)
@@ -118,6 +121,11 @@ class Submissions:
             if task is not None:
                 found[key] = Submitted(task.task_id, replayed=True)
         return found
+
+
+def dependencies_of(asked: TaskRequest) -> tuple[str, ...]:
+    """Every Task that it waits for, in whichever way, as it is named."""
+    return (*asked.after, *asked.after_failure, *asked.after_end)
 
 
 def task_spec(asked: TaskRequest, keys: Mapping[str, Result]) -> TaskSpec:
@@ -137,7 +145,9 @@ def task_spec(asked: TaskRequest, keys: Mapping[str, Result]) -> TaskSpec:
         command=asked.command,
         context=asked.context,
         checks=asked.checks,
-        after=tuple(_resolved(one, keys) for one in asked.after),
+        after=_resolved_all(asked.after, keys),
+        after_failure=_resolved_all(asked.after_failure, keys),
+        after_end=_resolved_all(asked.after_end, keys),
         not_before_ms=None if asked.not_before_at is None else parse_instant(asked.not_before_at),
         timeout_s=asked.timeout_s,
         harness=asked.harness,
@@ -147,7 +157,17 @@ def task_spec(asked: TaskRequest, keys: Mapping[str, Result]) -> TaskSpec:
         labels=asked.labels,
         scope=asked.scope,
         approval=asked.approval,
+        deadline_ms=None if asked.deadline_at is None else parse_instant(asked.deadline_at),
+        project=asked.project,
+        priority=asked.priority,
+        concurrency_key=asked.concurrency_key,
+        policy=asked.policy,
+        budget=asked.budget,
     )
+
+
+def _resolved_all(names: Sequence[str], keys: Mapping[str, Result]) -> tuple[TaskId, ...]:
+    return tuple(_resolved(one, keys) for one in names)
 
 
 def _resolved(name: str, keys: Mapping[str, Result]) -> TaskId:

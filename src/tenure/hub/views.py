@@ -11,42 +11,29 @@ from msgspec.structs import asdict
 from tenure.core.access import Credential
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, AttentionKind, item_id
+from tenure.core.budget import left_of
 from tenure.core.delivery import Delivery
 from tenure.core.late import Late
 from tenure.core.recipient import Node, Recipient
-from tenure.core.reconciliation import CLOSABLE, offered_answers
+from tenure.core.reconciliation import offered_answers
+from tenure.core.review import Review
 from tenure.core.scope import Scope
 from tenure.core.task import Task
-from tenure.core.why import Reason, recipient_reason
+from tenure.core.why_reason import Reason
+from tenure.core.why_recipient import recipient_reason
+from tenure.hub.recovery_views import (
+    hold_body,
+    hypothesis_body,
+    review_body,
+    share_body,
+    stop_body,
+    used_body,
+)
 from tenure.ledger.port import Recorded, TaskHistory
 from tenure.wire import api
 from tenure.wire.codec import instant, instant_or_none
 
 NO_EVIDENCE = Raw(b"{}")
-
-ANSWERS_BY_KIND: dict[AttentionKind, dict[str, str]] = {
-    AttentionKind.ASKED: {
-        "retry": "makes the next Attempt; your reason is appended to the objective as the answer",
-        "cancel": "ends the Task as canceled",
-    },
-    AttentionKind.NODE_QUARANTINED: {
-        "release": "gives the node work again",
-        "forget": "states that the machine is gone: its credential is refused, its slots are freed",
-    },
-    AttentionKind.APPROVAL: {
-        "approve": "lets it go on (an effect only while its attempt's lease is open)",
-        "reject": "it is not done, and the attempt is told so",
-    },
-    **{
-        kind: {
-            "confirmed": "it happened: you looked there; nothing is called again",
-            "absent": "it did not happen: you looked there; it may be asked for again",
-        }
-        for kind in (AttentionKind.EFFECT_IN_DOUBT, AttentionKind.EFFECT_QUARANTINED)
-    },
-    **{kind: {"close": "closes the question; nothing else changes"} for kind in CLOSABLE},
-}
-"""What can be answered, for questions that do not depend on an Attempt's state."""
 
 
 def reason_body(reason: Reason) -> api.Reason:
@@ -72,7 +59,15 @@ def scope_body(scope: Scope | None) -> api.ScopeBody | None:
     )
 
 
-def task_body(task: Task, reason: Reason, *, replayed: bool = False) -> api.TaskBody:
+def task_body(
+    task: Task,
+    reason: Reason,
+    newest: Attempt | None = None,
+    review: Review | None = None,
+    *,
+    replayed: bool = False,
+) -> api.TaskBody:
+    """A Task with its reason, what its newest Attempt is judged by, and its last challenge."""
     spec = task.spec
     return api.TaskBody(
         task_id=task.task_id,
@@ -103,6 +98,19 @@ def task_body(task: Task, reason: Reason, *, replayed: bool = False) -> api.Task
         replayed=replayed,
         scope=scope_body(spec.scope),
         open_effects=tuple(task.open_effects),
+        after_failure=tuple(spec.after_failure),
+        after_end=tuple(spec.after_end),
+        deadline_at=instant_or_none(task.deadline_ms),
+        project=task.project,
+        priority=spec.priority,
+        concurrency_key=spec.concurrency_key,
+        policy=newest.spec.policy if newest is not None else None,
+        budget=task.budget,
+        used=used_body(task),
+        left=left_of(task.budget, task.tally, task.attempts),
+        hold=hold_body(task.hold),
+        stop=stop_body(task.stop),
+        review=review_body(review),
     )
 
 
@@ -144,6 +152,15 @@ def _attempt_body(history: TaskHistory, attempt: Attempt) -> api.AttemptBody:
         offered_answers=_offered(history.task, attempt, late),
         item_version=_item_version(history.attention, attempt),
         deliveries=tuple(_delivery_body(one, late) for one in deliveries),
+        relation=_text(spec.relation),
+        follows=spec.follows,
+        hypothesis=hypothesis_body(spec.hypothesis),
+        feedback=spec.feedback,
+        policy=spec.policy,
+        share=share_body(spec.share),
+        to=spec.route,
+        avoid=tuple(spec.avoid),
+        timeout_s=spec.timeout_s,
     )
 
 
@@ -174,6 +191,8 @@ def _delivery_body(delivery: Delivery, late: Iterable[Late]) -> api.DeliveryBody
         slot=delivery.slot,
         progress=asdict(delivery.progress),
         late=tuple(_late_body(one) for one in late if one.delivery_id == delivery.delivery_id),
+        isolation=delivery.isolation,
+        timeout_s=delivery.timeout_s,
     )
 
 
@@ -233,27 +252,6 @@ def node_body(node: Node, last_seen_at_ms: int | None) -> api.NodeBody:
         last_seen_at=instant_or_none(last_seen_at_ms),
         recipients=tuple(node.recipients),
     )
-
-
-def attention_body(item: Attention, answers: dict[str, str]) -> api.AttentionBody:
-    return api.AttentionBody(
-        item_id=item.item_id,
-        kind=str(item.kind),
-        subject=item.subject,
-        version=item.version,
-        open=item.open,
-        summary=item.summary,
-        facts=Raw(item.facts.encode()),
-        opened_at=instant(item.opened_at_ms),
-        closed_at=instant_or_none(item.closed_at_ms),
-        closed_because=item.closed_because,
-        answers=answers,
-    )
-
-
-def unknown_answers(task: Task, attempt: Attempt, late: Iterable[Late]) -> dict[str, str]:
-    """What can be answered to the question about an unknown Attempt."""
-    return _offered(task, attempt, late)
 
 
 def token_body(credential: Credential) -> api.TokenBody:

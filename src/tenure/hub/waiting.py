@@ -1,8 +1,8 @@
 """Nodes that wait for work, and whom to wake.
 
 A claim that finds nothing stays here until something happens that could change its answer: a Task got into a queue
-that one of its recipients serves, one of its recipients got a free unit or lost its block, or a Task with a
-`not_before` came of age (`loops.ready`). Nobody polls.
+that one of its recipients serves, one of its recipients got a free unit or lost its block or its pause, a Task with a
+`not_before` came of age (`loops.ready`), or a circuit lets something through again. Nobody polls.
 
 As few are woken as can make use of it. One Task wakes one visitor, the first in order of arrival, so a thousand
 idle nodes cost nothing when one Task comes. The hard case is the visitor that was woken and does not take what is
@@ -21,26 +21,39 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import TypeVar, final
 
+from tenure.core import desk_events as de
 from tenure.core import events as ev
+from tenure.core import recovery_events as rv
 from tenure.core.ids import Address
 from tenure.hub.alarm import Alarm
 from tenure.ledger.port import Committed
 
 K = TypeVar("K")
 
-QUEUES = (ev.AttemptCreated, ev.AttemptApproved, ev.DependencyCompleted, ev.GrantVoided, ev.HandedBack)
+QUEUES = (
+    ev.AttemptCreated,
+    ev.AttemptApproved,
+    ev.DependencyCompleted,
+    ev.GrantVoided,
+    ev.HandedBack,
+    rv.TaskReleased,
+)
 """Events that put one Task each into a queue, if they put it there at all."""
+FOR_ALL = (de.Resumed, de.CircuitClosed, de.AccountSet)
+"""Events after which anybody may get something."""
 
 
 @final
 class Visit:
-    """One waiting claim: the queues it listens to, and when the next Task in one of them comes of age."""
+    """One waiting claim: the queues it listens to, when the next Task in one of them comes of age, and when it shall look
+    again whatever comes."""
 
     def __init__(self, number: int, recipients: frozenset[Address]) -> None:
         self.number = number
         self.recipients = recipients
         self.queues: frozenset[str] = frozenset()
         self.ready_at_ms = math.inf
+        self.look_at_ms = math.inf
         self.woken = asyncio.Event()
 
 
@@ -91,8 +104,24 @@ class WaitingRoom:
         one.ready_at_ms = min(one.ready_at_ms, at_ms)
         self._alarm.no_later_than(at_ms)
 
+    def looks_at(self, one: Visit, at_ms: float) -> None:
+        """It looks again at this instant."""
+        one.look_at_ms = at_ms
+        if at_ms != math.inf:
+            self._alarm.no_later_than(at_ms)
+
+    def wake_lookers(self, now_ms: int) -> None:
+        """Wake all whose time to look again has come."""
+        for one in self._visits:
+            if one.look_at_ms <= now_ms:
+                one.look_at_ms = math.inf
+                one.woken.set()
+
     def heard(self, committed: Committed) -> None:
         """Wake whoever can make use of this commit."""
+        if any(isinstance(fact, FOR_ALL) for fact in committed.facts):
+            for one in self._visits:
+                one.woken.set()
         for recipient in committed.eased:
             for one in self._by_recipient.get(recipient, ()):
                 one.woken.set()
@@ -135,8 +164,9 @@ class WaitingRoom:
         return found
 
     def next_of_age_ms(self) -> float:
-        """When the next Task comes of age for somebody who sleeps."""
-        return min((one.ready_at_ms for one in self._visits if not one.woken.is_set()), default=math.inf)
+        """When the next Task comes of age for somebody who sleeps, or somebody looks again."""
+        asleep = (min(one.ready_at_ms, one.look_at_ms) for one in self._visits if not one.woken.is_set())
+        return min(asleep, default=math.inf)
 
     def close(self) -> None:
         """The hub ends: everybody is woken, and nobody waits any more."""

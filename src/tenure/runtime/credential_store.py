@@ -180,13 +180,14 @@ class CredentialStore:
             WorkspaceBusyError: another process is changing the store.
         """
         shelf = self._shelf
+        missing = NotFoundError(f"no {shelf.noun} {name[:80]!r} is stored; `{shelf.command} list` shows them")
+        if name not in self._file().on(shelf):
+            raise missing  # before the lock, whose folder may not be there either
         async with file_lock(self.part / LOCK_FILE, LOCK_S, shelf.command):
             file = self._file()
             kept = dict(file.on(shelf))
             if kept.pop(name, None) is None:
-                raise NotFoundError(
-                    f"no {shelf.noun} {name[:80]!r} is stored; `{shelf.command} list` shows them"
-                )
+                raise missing
             self._write(file, kept)
 
     def _write(self, file: _File, entries: dict[str, _Sealed]) -> None:

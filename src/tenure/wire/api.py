@@ -5,24 +5,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 
+from tenure.core.budget import Budget
 from tenure.core.scope import Scope
 from tenure.core.task import Check, Reference
-
-
-class Asked(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=False, kw_only=True):
-    """What a client sends. Unknown fields are refused: what nobody reads is a mistake of the caller."""
-
-
-class Answered(Struct, frozen=True, omit_defaults=False, kw_only=True):
-    """What a hub answers. Unknown fields are passed over: a newer hub may say more than an older client knows."""
+from tenure.wire.attention import AttentionBody as AttentionBody
+from tenure.wire.attention import CloseRequest as CloseRequest
+from tenure.wire.body import Answered, Asked
+from tenure.wire.recovery import CancelReply as CancelReply
+from tenure.wire.recovery import CancelRequest as CancelRequest
+from tenure.wire.recovery import HoldBody, HypothesisBody, ReviewBody, ShareBody, StopBody, UsedBody
+from tenure.wire.recovery import RetryReply as RetryReply
+from tenure.wire.recovery import RetryRequest as RetryRequest
 
 
 class TaskRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
     """A Task to submit. `to` is a recipient, its bare name, or a pool. `after` names Tasks, or `key:KEY` for
-    one of the caller's own keys (also of the same batch). `not_before_at` is RFC 3339. `scope`: what its Attempts may do
-    outside. `approval`: a person must allow the first of them."""
+    one of the caller's own keys (also of the same batch): it starts when each of them has completed. Of those in
+    `after_failure` each must have ended otherwise, of those in `after_end` in whichever way. `not_before_at` and
+    `deadline_at` are RFC 3339. `scope`: what its Attempts may do outside. `approval`: a person must allow the first of them.
+    `priority`: -10 to 10. `concurrency_key`: of all Tasks with the same one only one runs at a time. `policy`: the failure
+    policy's name. `budget`: what it may use; a limit that is left out is its project's, else the hub's."""
 
     objective: str
     to: str
@@ -38,9 +42,17 @@ class TaskRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
     model: str | None = None
     continues: str | None = None
     because: str | None = None
-    labels: dict[str, str] = {}
+    labels: dict[str, str] = {}  # noqa: RUF012 - msgspec makes a new one each time
     scope: Scope | None = None
     approval: bool = False
+    after_failure: tuple[str, ...] = ()
+    after_end: tuple[str, ...] = ()
+    deadline_at: str | None = None
+    project: str | None = None
+    priority: int = 0
+    concurrency_key: str | None = None
+    policy: str | None = None
+    budget: Budget | None = None
 
 
 class BatchItem(Asked, omit_defaults=True, frozen=True, kw_only=True):
@@ -83,6 +95,10 @@ class ScopeBody(Answered, frozen=True, kw_only=True):
 
 
 class TaskBody(Answered, frozen=True, kw_only=True):
+    """A Task as it stands. `policy`: the failure policy (`NAME/VERSION`) that the end of its newest Attempt is judged by.
+    `budget`: what holds for it, `used` and `left` what of it is used and left, for each limit that there is. `hold`: what keeps
+    it out of its queue. `stop`: how far the stopping of an Attempt has come. `review`: its last challenge."""
+
     task_id: str
     state: str
     objective: str
@@ -109,6 +125,19 @@ class TaskBody(Answered, frozen=True, kw_only=True):
     replayed: bool = False
     scope: ScopeBody | None = None
     open_effects: tuple[str, ...] = ()
+    after_failure: tuple[str, ...] = ()
+    after_end: tuple[str, ...] = ()
+    deadline_at: str | None = None
+    project: str = "default"
+    priority: int = 0
+    concurrency_key: str | None = None
+    policy: str | None = None
+    budget: Budget = Budget()
+    used: UsedBody | None = None
+    left: dict[str, int] = {}  # noqa: RUF012 - msgspec makes a new one each time
+    hold: HoldBody | None = None
+    stop: StopBody | None = None
+    review: ReviewBody | None = None
 
 
 class BatchResult(Answered, frozen=True, kw_only=True):
@@ -154,9 +183,15 @@ class DeliveryBody(Answered, frozen=True, kw_only=True):
     slot: bool
     progress: dict[str, Any]
     late: tuple[LateBody, ...]
+    isolation: str | None = None
+    timeout_s: int | None = None
 
 
 class AttemptBody(Answered, frozen=True, kw_only=True):
+    """An Attempt. `follows`: the number of the one before it, `relation` how it relates to that one (`retry`, `resume`,
+    `rebase`, `replan`, `takeover`), `hypothesis` what it changes and why. `feedback`: what its harness is told of the one
+    before. `policy`: what its end is judged by. `share`: what it may use."""
+
     attempt_id: str
     number: int
     state: str
@@ -182,6 +217,15 @@ class AttemptBody(Answered, frozen=True, kw_only=True):
     offered_answers: dict[str, str]
     item_version: int | None
     deliveries: tuple[DeliveryBody, ...]
+    relation: str | None = None
+    follows: int | None = None
+    hypothesis: HypothesisBody | None = None
+    feedback: str | None = None
+    policy: str | None = None
+    share: ShareBody | None = None
+    to: str | None = None
+    avoid: tuple[str, ...] = ()
+    timeout_s: int | None = None
 
 
 class AttemptPage(Answered, frozen=True, kw_only=True):
@@ -204,29 +248,6 @@ class EventBody(Answered, frozen=True, kw_only=True):
 class EventPage(Answered, frozen=True, kw_only=True):
     events: tuple[EventBody, ...]
     next_after: int
-
-
-class CancelRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
-    because: str = ""
-
-
-class CancelReply(Answered, frozen=True, kw_only=True):
-    task_id: str
-    step: str
-    replayed: bool
-
-
-class RetryRequest(Asked, frozen=True, kw_only=True):
-    """A person's reason is the hypothesis of the new Attempt, or of the new Task that continues an ended
-    one."""
-
-    because: str
-
-
-class RetryReply(Answered, frozen=True, kw_only=True):
-    task_id: str
-    number: int
-    continues: str | None = None
 
 
 class ReconcileBody(Asked, omit_defaults=True, frozen=True, kw_only=True):
@@ -274,25 +295,6 @@ class NodeBody(Answered, frozen=True, kw_only=True):
     started_at: str
     last_seen_at: str | None
     recipients: tuple[str, ...]
-
-
-class AttentionBody(Answered, frozen=True, kw_only=True):
-    item_id: str
-    kind: str
-    subject: str
-    version: int
-    open: bool
-    summary: str
-    facts: Raw
-    opened_at: str
-    closed_at: str | None
-    closed_because: str | None
-    answers: dict[str, str]
-
-
-class CloseRequest(Asked, frozen=True, kw_only=True):
-    item_version: int
-    because: str
 
 
 class ReasonRequest(Asked, frozen=True, kw_only=True):

@@ -204,7 +204,7 @@ async def show(
     if cli.out.json:
         return
     cli.out.say(f"{body.name}  {body.state}  {body.cron}  {body.zone}")
-    if body.state != "active":
+    if body.next_at is None:
         because = f": {body.state_because}" if body.state_because else ""
         cli.out.say(f"  {body.state} by {body.state_by} at {body.state_at}{because}")
     cli.out.say(f"  submits to {body.to}, in the name of {body.submitted_by}: {body.objective}")

@@ -91,9 +91,47 @@ async def race(
     return await performed(cli, "race", [part for part, _, _ in ACTS], played)
 
 
+async def recovery(cli: Invocation, keep: KeepOption = False) -> int:
+    """Drive one task through every class of failure, to the end of its budget.
+
+    A scripted agent fails in another way at each attempt: what it may not do, what it lacks, a provider without room, a death,
+    a base that moved, words that contradict its exit code, a check that does not pass. Each gets the default response. The
+    last question says what was tried to somebody who was not there. The last line is a summary.
+    """
+    from tenure.cli.demo.recovery_acts import ACTS, moved_base
+    from tenure.cli.demo.recovery_stage import recovery_staged
+
+    async def played(story: Story) -> Tally:
+        async with recovery_staged(cli.out, story, keep=keep) as stage:
+            await moved_base(stage)
+            await play(story, stage, ACTS)
+            return await told_to_the_end(story, stage)
+
+    return await performed(cli, "recovery", [part for part, _, _ in ACTS], played)
+
+
+async def cancel(cli: Invocation, keep: KeepOption = False) -> int:
+    """Cancel tasks: acknowledged, not acknowledged, and with a word that comes too late.
+
+    Real programs with children in sessions of their own, some of which ignore signals, and a node that is stopped. Every step
+    is an event, and nothing is left running. The last line is a summary.
+    """
+    from tenure.cli.demo.cancel_acts import ACTS, SETTINGS
+    from tenure.cli.demo.stage import staged
+
+    async def played(story: Story) -> Tally:
+        async with staged(cli.out, story, None, keep=keep, settings=SETTINGS) as stage:
+            await play(story, stage, ACTS)
+            return await told_to_the_end(story, stage)
+
+    return await performed(cli, "cancel", [part for part, _, _ in ACTS], played)
+
+
 demo_app = commands_below(app, "demo", HELP, main)
 command(demo_app, "main")(main)
 command(demo_app, "race")(race)
+command(demo_app, "recovery")(recovery)
+command(demo_app, "cancel")(cancel)
 
 
 async def performed(

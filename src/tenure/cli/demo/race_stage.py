@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from tenure.cli.asking.task_request import shell_checks
 from tenure.cli.demo.forge import Forge, running_forge
-from tenure.cli.demo.stage import READY_WITHIN_S, Stage, invocation_for, left_running, take_away
+from tenure.cli.demo.stage import BEGINNING, READY_WITHIN_S, Stage, invocation_for, left_running, take_away
 from tenure.cli.demo.story import NotSoError, Story
 from tenure.cli.local.run import LocalRun, local_runs
 from tenure.cli.process.data_files import HUB_PART, local_hub_url, local_token, node_part
@@ -127,19 +127,6 @@ echo "Kept alight by attempt $TENURE_ATTEMPT." >> beacon.md
 git commit --quiet --all --message "Keep the beacon alight" || exit 1
 push
 told "pushed"
-"""
-
-BEGINNING = b"""\
-commit refs/heads/main
-committer Harbor <harbor@example.org> 1767225600 +0000
-data <<END
-Begin
-END
-M 100644 inline README.md
-data <<END
-# Beacon
-END
-
 """
 
 

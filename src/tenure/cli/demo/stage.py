@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 NODE = "demo"
 RECIPIENT = "builder"
+REPOSITORY_MARK = "@REPOSITORY@"
+"""Where this stands in settings comes the folder of the repository."""
 READY_WITHIN_S = 90.0
 CLONE_WITHIN_S = 300.0
 
@@ -140,8 +142,11 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(out: Output, story: Story, repository: Path, *, keep: bool) -> AsyncGenerator[Stage]:
-    """The stage, up; afterwards everything that it started is gone, however the story ended.
+async def staged(
+    out: Output, story: Story, repository: Path | None, *, keep: bool, settings: str = SETTINGS
+) -> AsyncGenerator[Stage]:
+    """The stage, up; afterwards everything that it started is gone, however the story ended. `repository` None: a small new
+    one.
 
     Raises:
         TenureError: there is no repository, or hub and node did not get ready.
@@ -149,11 +154,15 @@ async def staged(out: Output, story: Story, repository: Path, *, keep: bool) -> 
     """
     place = Path(tempfile.mkdtemp(prefix="tenure-demo-"))
     cli = invocation_for(out, place)
-    (place / "tenure.toml").write_text(SETTINGS)
+    (place / "tenure.toml").write_text(settings.replace(REPOSITORY_MARK, str(place / "repository")))
     folder = cli.open_folder()
     try:
-        clone = await cloned(cli, repository, place / "repository")
-        story.say(f"a copy of {repository} in {clone}")
+        if repository is None:
+            clone = await begun(cli, place / "repository")
+            story.say(f"a new repository in {clone}")
+        else:
+            clone = await cloned(cli, repository, place / "repository")
+            story.say(f"a copy of {repository} in {clone}")
         await brought_up(cli, story)
         url, token = local_hub_url(folder.root), local_token(folder.root)
         async with HubClient(url or "", token) as hub:
@@ -195,6 +204,31 @@ async def cloned(cli: Invocation, repository: Path, target: Path) -> Path:
     await user.resolve("HEAD")
     words = ("clone", "--quiet", "--no-hardlinks", "--", str(state.top_level), str(target))
     await git.must("copy the repository", target.parent, *words, timeout_s=CLONE_WITHIN_S)
+    return target
+
+
+BEGINNING = b"""\
+commit refs/heads/main
+committer Harbor <harbor@example.org> 1767225600 +0000
+data <<END
+Begin
+END
+M 100644 inline README.md
+data <<END
+# Beacon
+END
+
+"""
+
+
+async def begun(cli: Invocation, target: Path) -> Path:
+    """A repository with one commit."""
+    git = Git(cli.env)
+    await git.must(
+        "make a repository", target.parent, "init", "--quiet", "--initial-branch=main", str(target)
+    )
+    await git.must("fill it", target, "fast-import", "--quiet", stdin=BEGINNING)
+    await git.must("fill it", target, "reset", "--quiet", "--hard", "main")
     return target
 
 

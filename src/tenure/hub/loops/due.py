@@ -2,8 +2,9 @@
 
 The store says which Deliveries may be due and when the next one will be. Each is asked by a command of its own,
 judged by the clock of its own commit, so asking too early or twice does no harm. A whole fleet may be due at once:
-they are asked patiently (`Ledger.execute_patiently`), so that a sweep of thousands holds up nobody's claim. Some are due by the wall clock
-and not yet by this hub's own waking time (`core.delivery.is_over`): those are asked again within a second."""
+they are asked patiently (`Ledger.execute_patiently`), the longest due first, so that a sweep of thousands holds up
+nobody's claim. Some are due by the wall clock and not yet by this hub's own waking time (`core.delivery.is_over`):
+those are asked again within a second."""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ class ReadyLoop:
     async def turn(self) -> None:
         """Wake whom it is time for, then sleep until the next Task comes of age for somebody."""
         self._alarm.begin()
+        self._room.wake_lookers(self._clock.wall_ms())
         few = 1
         while of_age := self._room.take_of_age(self._clock.wall_ms()):
             asleep, next_ms = of_age, LONG_AGO_MS

@@ -9,6 +9,7 @@ import asyncio
 from typing import final
 
 from tenure.core import events as ev
+from tenure.core import recovery_events as rv
 from tenure.core.commands import Command, Refusal, ReleaseDependent
 from tenure.core.ids import TaskId
 from tenure.core.limits import BATCH
@@ -43,7 +44,7 @@ class ReleaseLoop:
 
     def heard(self, committed: Committed) -> None:
         for fact in committed.facts:
-            if isinstance(fact, ev.TaskEnded):
+            if isinstance(fact, ev.TaskEnded | rv.ChallengeAnswered):
                 self._ended[fact.task_id] = None
                 self._some_ended.set()
 

@@ -154,6 +154,8 @@ class NotifyLoop:
             last = Opened(page[-1].opened_at_ms, page[-1].item_id)
 
     async def _hear_news(self) -> None:
+        if not self._outboxes:
+            self._news.clear()  # the first channel to come takes stock
         while some := list(self._news)[:PAGE]:
             found = await self._ledger.find_many(Attention, some)
             for item_id in some:

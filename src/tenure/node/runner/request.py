@@ -2,15 +2,23 @@
 
 TYPE_CHECKING = False  # what `typing` would say, without the time to import it
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Protocol
 
     from tenure.node.runner.control import Act
-    from tenure.node.runner.loop import Runner
 
     Json = dict[str, Any]
 
+    class Deeds(Protocol):
+        """What a runner does when it is asked; each returns why not, or None."""
 
-def understand(runner: "Runner", request: "Json") -> "Act":
+        def renew(self, fence: int, deadline_ns: int, counter: int) -> str | None: ...
+
+        def cancel(self, grace_s: float = 0) -> None: ...
+
+        def lose(self, fence: int) -> str | None: ...
+
+
+def understand(runner: "Deeds", request: "Json") -> "Act":
     """What a request asks for, not done yet.
 
     Raises:

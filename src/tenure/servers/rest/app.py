@@ -11,20 +11,26 @@ from litestar.datastructures import State
 from litestar.types import Message, Scope
 
 from tenure.core.scope import EffectKind
+from tenure.hub.account_desk import AccountDesk
 from tenure.hub.api import Api
 from tenure.hub.effect_desk import EffectDesk
+from tenure.hub.explanation_desk import ExplanationDesk
 from tenure.hub.legs import Legs
+from tenure.hub.operating_desk import OperatingDesk
+from tenure.hub.policy_desk import PolicyDesk
 from tenure.hub.push.gate import GitGate
 from tenure.hub.schedule_desk import ScheduleDesk
 from tenure.hub.service import Hub
 from tenure.hub.webhook_desk import WebhookDesk
 from tenure.runtime.settings_schema import BODY_BYTES
 from tenure.servers.rest import (
+    account_routes,
     effect_routes,
     event_routes,
     health_routes,
     leg_routes,
     operator_routes,
+    policy_routes,
     schedule_routes,
     task_routes,
     webhook_routes,
@@ -38,6 +44,8 @@ ROUTES: tuple[Any, ...] = (
     *effect_routes.ROUTES,
     *webhook_routes.ROUTES,
     *schedule_routes.ROUTES,
+    *policy_routes.ROUTES,
+    *account_routes.ROUTES,
     *operator_routes.ROUTES,
     *health_routes.ROUTES,
     *leg_routes.ROUTES,
@@ -55,16 +63,21 @@ GATED = frozenset({EffectKind.PUSH})
 
 def create_app(hub: Hub, *, max_body_bytes: int = BODY_BYTES, git: GitGate | None = None) -> Litestar:
     """The hub's face over HTTP. No request body is read beyond `max_body_bytes`, but for git's, which `git` bounds."""
+    api, policies = Api(hub), PolicyDesk(hub)
     return Litestar(
         [*ROUTES, *([git_route(git)] if git is not None else [])],
         state=State(
             {
                 "hub": hub,
-                "api": Api(hub),
+                "api": api,
                 "legs": Legs(hub),
                 "effects": EffectDesk(hub, hub.broker, GATED),
                 "webhooks": WebhookDesk(hub, hub.broker),
                 "schedules": ScheduleDesk(hub),
+                "policies": policies,
+                "explanations": ExplanationDesk(hub, policies),
+                "accounts": AccountDesk(hub),
+                "operating": OperatingDesk(hub, api.queries.node_named),
                 "routes": ROUTES,
             }
         ),

@@ -68,3 +68,33 @@ RESOLVE = Example(
     summary="It is there",
     value={"confirmed": True, "item_version": 1, "because": "pull request 42 is open", "result": "42"},
 )
+POLICY = Example(
+    summary="The default, but a failed check is looked at by a person",
+    value={
+        "name": "careful",
+        "version": 1,
+        "extends": "default",
+        "responses": {"validation": {"action": "escalate"}, "capacity": {"first_s": 60}},
+    },
+)
+CHOICE = Example(
+    summary="For one project",
+    value={"subject": "project:shop", "policy": "careful", "because": "its checks are flaky"},
+)
+ACCOUNT = Example(
+    summary="Fifty dollars, and three attempts for each task",
+    value={
+        "limits": {"cost_usd_micros": 50_000_000},
+        "per_task": {"attempts": 3},
+        "weight": 2,
+        "because": "the budget of November",
+    },
+)
+PAUSE = Example(
+    summary="A machine that is to be updated",
+    value={"subject": "node:laptop", "because": "kernel update", "drain": True},
+)
+RESUME = Example(summary="It is back", value={"subject": "node:laptop", "because": "updated"})
+CLOSE_CIRCUIT = Example(
+    summary="The quota was raised", value={"quota": "anthropic-team", "because": "the quota was raised"}
+)

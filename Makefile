@@ -11,7 +11,7 @@ export PYRIGHT_PYTHON_GLOBAL_NODE := 0
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYTHON
 
-.PHONY: help setup setup-base check format-check lint types imports tidy core test demo demo-race bench coverage format lock clean distclean
+.PHONY: help setup setup-base check format-check lint types imports tidy core test demo demo-race demo-recovery demo-cancel bench coverage format lock clean distclean
 
 help: ## Say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,12 @@ demo: setup-base ## The main job in a temporary folder: submit, crash, unknown, 
 
 demo-race: setup ## Two workers race, a pull request's answer is lost, a person answers; draws tenure-race.svg
 	@$(PY) -m tenure.cli.main demo race $(ARGS)
+
+demo-recovery: setup-base ## One task through every class of failure, to the end of its budget
+	@$(PY) -m tenure.cli.main demo recovery $(ARGS)
+
+demo-cancel: setup-base ## Cancels: acknowledged, not acknowledged, and a word that comes too late
+	@$(PY) -m tenure.cli.main demo cancel $(ARGS)
 
 bench: setup ## Measure, as JSON lines with ratios within this one run
 	@$(PY) -m bench $(ARGS)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tenure.core import commands as cm
 from tenure.core import effect_commands as ec
@@ -22,13 +25,12 @@ from tenure.core.effect_kind import Merge, Params
 from tenure.core.ids import Address, ClaimId, DeliveryId, EffectId, TaskId
 from tenure.core.recipient import RecipientSpec
 from tenure.core.task import Task, TaskSpec, TaskState, queue_key
-from tenure.core.world import World, get
+from tenure.core.world import World
 from tenure.errors import InvariantError
 from tenure.ledger import statement
 from tenure.ledger.loaded_world import LoadedWorld
-from tenure.ledger.queues import Queues
+from tenure.ledger.queues import Lines, Queues
 from tenure.ledger.shelf import Shelf
-from tenure.ledger.store import Place
 from tests.ledger.desk import DAEMON, NODE, SCOPE, SHA, Desk, pull_request, raw
 
 WRITES = re.compile(r"INSERT|UPDATE")
@@ -74,7 +76,7 @@ async def test_the_statements_of_a_batch_do_not_grow_with_its_commands(
     await sqlite_desk.start(capacity=1_000)
     watch = Watch(sqlite_desk)
     counted: list[int] = []
-    for size in (5, 60):
+    for size in (5, 5, 60):  # the first makes the others warm
         commands = [sqlite_desk.submission() for _ in range(size)]
         rest: list[cm.Command] = list(commands)
         if step != "submit":
@@ -106,8 +108,8 @@ async def test_the_statements_of_a_batch_do_not_grow_with_its_commands(
         assert watch.unforeseen == unforeseen
         counted.append(watch.reads())
         assert max(watch.rows_written().values()) <= 6 * size
-    assert counted[0] == counted[1]
-    assert counted[1] <= (14 if cold else 8)
+    assert counted[1] == counted[2]
+    assert counted[2] <= (16 if cold else 8)
 
 
 EFFECT_STEPS = [
@@ -271,7 +273,9 @@ def test_a_shelf_keeps_within_its_bound_what_is_in_use() -> None:
     assert source.asked.count("t_used") == 2
 
 
-def a_task(task_id: str, queue: str | None = None, ready_at_ms: int = 0) -> Task:
+def a_task(
+    task_id: str, queue: str | None = None, ready_at_ms: int = 0, project: str = "default", priority: int = 0
+) -> Task:
     return Task(
         task_id=TaskId(task_id),
         spec=TaskSpec("x", "r"),
@@ -294,12 +298,20 @@ def a_task(task_id: str, queue: str | None = None, ready_at_ms: int = 0) -> Task
         submitted_at_ms=0,
         ended_at_ms=None,
         end_reason=None,
+        project=project,
+        order_ms=ready_at_ms - priority,
     )
 
 
 QUEUES = [queue_key(route, None, None) for route in ("a", "b", "c")]
 claims = st.tuples(st.sets(st.sampled_from(QUEUES), min_size=1), st.integers(1, 6))
-moves = st.tuples(st.integers(0, 25), st.sampled_from([None, *QUEUES]), st.integers(0, 9))
+moves = st.tuples(
+    st.integers(0, 25),
+    st.sampled_from([None, *QUEUES]),
+    st.integers(0, 9),
+    st.sampled_from(["default", "docs", "shop"]),
+    st.integers(-4, 4),
+)
 
 
 @settings(max_examples=300)
@@ -314,16 +326,17 @@ def test_whoever_comes_and_goes_within_a_batch_a_claim_sees_the_queue_as_it_is(
     """Compared with a World that holds everything."""
     now_ms = 6
     world, record = World(), World()
-    for number, queue, ready in there:
+    for number, *place in there:
         for one in (world, record):
-            one.put(a_task(f"t_{number:02}", queue, ready))
+            one.put(a_task(f"t_{number:02}", *place))
 
-    def read(limits: Mapping[str, int], _now_ms: int) -> dict[str, list[Place]]:
-        found: dict[str, list[Place]] = {}
+    def read(limits: Mapping[str, int], _now_ms: int) -> dict[str, Lines]:
+        found: dict[str, Lines] = {}
         for queue, limit in limits.items():
-            tasks = (get(record, Task, one) for one in record.candidates((queue,), limit, now_ms))
-            if places := [(task.ready_at_ms, str(task.task_id)) for task in tasks]:
-                found[queue] = places
+            there = {one.project for one in record.every(Task) if one.queue_key == queue}
+            ready = record.waiting((queue,), limit, now_ms)
+            if there:  # a line that nobody of is ready is told too
+                found[queue] = {project: ready.get(project, []) for project in there}
         return found
 
     queues = Queues(read, now_ms)
@@ -332,11 +345,35 @@ def test_whoever_comes_and_goes_within_a_batch_a_claim_sees_the_queue_as_it_is(
     for step in steps:
         if isinstance(step[0], set):
             wanted, limit = tuple(step[0]), step[1]
-            assert queues.first(wanted, limit) == world.candidates(wanted, limit, now_ms)
+            assert queues.first(wanted, limit) == world.waiting(wanted, limit, now_ms)
         else:
+            before = world.find(Task, f"t_{step[0]:02}")
             task = a_task(f"t_{step[0]:02}", *step[1:])
+            if before is not None:
+                task = replace(task, project=before.project)  # which never changes
             world.put(task)
             queues.note(task)
+
+
+@settings(max_examples=200)
+@given(there=st.lists(moves, max_size=25, unique_by=lambda one: one[0]), limit=st.integers(1, 6))
+def test_the_store_reads_the_lines_of_a_queue_as_a_world_has_them(there: list[Any], limit: int) -> None:
+    world = World()
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute(
+            "CREATE TABLE tasks (task_id, queue_key, project, order_ms INTEGER, ready_at_ms INTEGER)"
+        )
+        for number, *place in there:
+            task = a_task(f"t_{number:02}", *place)
+            world.put(task)
+            row = (task.task_id, task.queue_key, task.project, task.order_ms, task.ready_at_ms)
+            connection.execute("INSERT INTO tasks VALUES (?, ?, ?, ?, ?)", row)
+        rows = connection.execute(statement.QUEUED, (6, limit, json.dumps(QUEUES))).fetchall()
+    found: dict[str, Lines] = {queue: {} for queue in QUEUES}
+    for queue, project, places in rows:
+        if at := [(order_ms, task_id) for order_ms, task_id in json.loads(places)]:
+            found[queue][project] = at
+    assert found == {queue: world.waiting((queue,), limit, 6) for queue in QUEUES}
 
 
 def test_a_loaded_world_never_pretends_to_hold_everything() -> None:
@@ -373,7 +410,9 @@ def test_every_look_up_walks_the_index_that_was_made_for_it(database: Path, name
         parameters = (0, 1, "[]") if name == "QUEUED" else ("[]",)
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", parameters)]
     assert any(index in step for step in plan)
-    assert [step for step in plan if step.startswith("SCAN") and "VIRTUAL TABLE" not in step] in (
-        [],
-        ["SCAN q"],
-    )
+    # `lines` are the projects of a queue and `q` the places of a line: both were found by an index, and are as many as
+    # are wanted.
+    scans = {step for step in plan if step.startswith("SCAN") and "VIRTUAL TABLE" not in step}
+    assert scans <= ({"SCAN lines", "SCAN q"} if name == "QUEUED" else set())
+    if name == "QUEUED":
+        assert not any("USE TEMP B-TREE" in step for step in plan)

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import httpx
 
 from tenure import errors as er
+from tenure.client.deciding import Deciding
 from tenure.client.event_stream import sent_events
 from tenure.client.link import TIMEOUT_S, Ask, Effect, Link
 from tenure.client.operating import Operating
@@ -32,7 +33,7 @@ LONGEST_EVENT_BYTES = 16 * 2**20
 
 
 @final
-class HubClient(Operating):
+class HubClient(Deciding, Operating):
     """The API of one hub, under one token. Use it as an async context manager, or `close` it."""
 
     def __init__(
@@ -105,20 +106,6 @@ class HubClient(Operating):
         """Why a Task is where it is."""
         return await self._read(api.Reason, f"/v1/tasks/{_part(task_id)}/why")
 
-    async def cancel(self, task_id: str, because: str = "") -> api.CancelReply:
-        """Ask for a Task's cancellation. Asked twice it is asked once."""
-        body = api.CancelRequest(because=because)
-        return await self._write(api.CancelReply, f"/v1/tasks/{_part(task_id)}/cancel", body, Effect.SAME)
-
-    async def retry(self, task_id: str, because: str, key: str | None = None) -> api.RetryReply:
-        """Try again with a reason: the next Attempt of a Task that waits for an answer, or a new Task that
-        continues one that has ended. With a `key` it is recorded once, however often it is sent."""
-        headers = {"Idempotency-Key": key} if key else {}
-        body = api.RetryRequest(because=because)
-        path = f"/v1/tasks/{_part(task_id)}/retry"
-        effect = Effect.SAME if key else Effect.ONCE
-        return await self._write(api.RetryReply, path, body, effect, headers=headers)
-
     async def reconcile(self, attempt_id: str, answer: api.ReconcileBody) -> api.ReconcileReplyBody:
         """Answer an unknown Attempt (`t_…/3`). The same answer for the same reason is recorded once."""
         path = f"/v1/attempts/{_part(attempt_id)}/reconcile"
@@ -165,35 +152,6 @@ class HubClient(Operating):
     async def release_node(self, name: str, because: str) -> Done:
         """Lift a node's quarantine."""
         return await self._because(f"/v1/nodes/{_part(name)}/release", because)
-
-    # -- attention
-
-    async def attention(
-        self, *, open_only: bool = True, after: api.AttentionBody | None = None, limit: int = PAGE
-    ) -> tuple[api.AttentionBody, ...]:
-        """Questions to people, the longest open first; with the closed ones, the latest opened first. From after one
-        of them on."""
-        kind = tuple[api.AttentionBody, ...]
-        place = None if after is None else f"{after.opened_at},{after.item_id}"
-        return await self._read(kind, "/v1/attention", open=str(open_only).lower(), after=place, limit=limit)
-
-    async def every_question(
-        self, *, open_only: bool = True, limit: int = PAGE
-    ) -> tuple[api.AttentionBody, ...]:
-        """All questions to people, in the order of `attention`, page by page of `limit`."""
-        found: list[api.AttentionBody] = []
-        after = None
-        while page := await self.attention(open_only=open_only, after=after, limit=limit):
-            found += page
-            after = page[-1]
-            if len(page) < limit:
-                break
-        return tuple(found)
-
-    async def close_attention(self, item_id: str, item_version: int, because: str) -> Done:
-        """Close a question that is done once somebody has read it."""
-        body = api.CloseRequest(item_version=item_version, because=because)
-        return await self._write(Done, f"/v1/attention/{_part(item_id)}/close", body, Effect.SAME)
 
     # -- Effects
 

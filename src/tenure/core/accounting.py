@@ -10,13 +10,15 @@ from tenure.core.account import HUB_ACCOUNT, Account, lacks, project_account
 from tenure.core.asking import ask
 from tenure.core.attempt import Attempt, Verdict
 from tenure.core.attention import AttentionKind
-from tenure.core.budget import NOTHING, Amounts, amounts_of
+from tenure.core.budget import NOTHING, Share, amounts_of, highest
+from tenure.core.creation import given_share
 from tenure.core.delivery import Delivery
 from tenure.core.draft import Draft
 from tenure.core.gate import Gate, gate_subject
 from tenure.core.hold import Hold, HoldKind
 from tenure.core.review import Review, review_subject
 from tenure.core.task import Task
+from tenure.core.usage import Usage
 
 
 def accounts_of(draft: Draft, task: Task) -> list[Account]:
@@ -38,12 +40,18 @@ def hold_back(draft: Draft, task: Task, attempt: Attempt) -> Hold | None:
             because = f"{other}/{review.number}, which it depends on, is challenged by {review.by}"
             return Hold(HoldKind.REVIEW, review_subject(other), because)
     for account in accounts_of(draft, task):
-        lack = lacks(account, attempt.spec.share)
+        lack = lacks(account, share_at_grant(draft, task, attempt))
         if lack is not None:
             return Hold(
                 HoldKind.BUDGET, account.account_id, f"{account.account_id} has no room left in {lack[0]}"
             )
     return None
+
+
+def share_at_grant(draft: Draft, task: Task, attempt: Attempt) -> Share | None:
+    """What the Attempt may use: its own share, else what its accounts give now. They may have got their limits since it
+    was made."""
+    return attempt.spec.share or given_share(draft, task)
 
 
 def hold(draft: Draft, task: Task, found: Hold) -> None:
@@ -52,7 +60,7 @@ def hold(draft: Draft, task: Task, found: Hold) -> None:
     if found.kind is not HoldKind.BUDGET:
         return
     account = draft.get(Account, found.subject)
-    lack = lacks(account, draft.newest_attempt(task).spec.share)
+    lack = lacks(account, share_at_grant(draft, task, draft.newest_attempt(task)))
     if lack is not None and lack[1]:
         ask(
             draft,
@@ -68,13 +76,14 @@ def set_aside(draft: Draft, task: Task, attempt: Attempt, delivery: Delivery) ->
     if task.spec.concurrency_key is not None:
         draft.emit(rv.KeyTaken(task_id=task.task_id, key=task.spec.concurrency_key))
     accounts = accounts_of(draft, task)
-    if accounts and attempt.spec.share is not None:
+    share = share_at_grant(draft, task, attempt)
+    if accounts and share is not None:
         draft.emit(
             rv.BudgetReserved(
                 task_id=task.task_id,
                 delivery_id=delivery.delivery_id,
                 accounts=tuple(one.account_id for one in accounts),
-                amounts=attempt.spec.share.amounts,
+                amounts=share.amounts,
             )
         )
 
@@ -89,7 +98,7 @@ def give_back(draft: Draft, delivery: Delivery) -> None:
                 delivery_id=delivery.delivery_id,
                 accounts=delivery.accounts,
                 reserved=delivery.reserved,
-                used=_used(delivery),
+                used=amounts_of(delivery.usage),
             )
         )
     if draft.attempt(delivery.task_id, delivery.number).verdict is not Verdict.UNKNOWN:
@@ -103,9 +112,10 @@ def free_key(draft: Draft, task: Task) -> None:
         draft.emit(rv.KeyReleased(task_id=task.task_id, key=gate.gate_id))
 
 
-def settle_late(draft: Draft, delivery: Delivery, told: Amounts) -> None:
-    """A late report tells of more that was used: the money is gone, whatever the report is worth."""
-    more = told.minus(_used(delivery))
+def settle_late(draft: Draft, delivery: Delivery, told: Usage) -> None:
+    """A late report tells of more that was used: the money is gone, whatever the report is worth. What was counted is not
+    counted again."""
+    more = amounts_of(highest(delivery.usage, told)).minus(amounts_of(delivery.usage))
     if delivery.accounts and delivery.ended_at_ms is not None and more != NOTHING:
         draft.emit(
             rv.BudgetSettled(
@@ -113,9 +123,6 @@ def settle_late(draft: Draft, delivery: Delivery, told: Amounts) -> None:
                 delivery_id=delivery.delivery_id,
                 accounts=delivery.accounts,
                 used=more,
+                told=told,
             )
         )
-
-
-def _used(delivery: Delivery) -> Amounts:
-    return amounts_of(delivery.usage)

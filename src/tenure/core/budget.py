@@ -183,6 +183,21 @@ def share_of(budget: Budget, tally: Tally, default: Share | None = None) -> Shar
     return None if share == Share() else share
 
 
+def renewed(share: Share, budget: Budget) -> Share:
+    """The share of an Attempt that a person wants although nothing is left: as much again as the Task had."""
+    whole = Share(
+        None if budget.wall_s is None else budget.wall_s * 1000,
+        budget.cost_usd_micros,
+        budget.tokens,
+        budget.tool_calls,
+    )
+    kept = {
+        name: getattr(whole, name) if getattr(share, name) == 0 else getattr(share, name)
+        for name in Share.__struct_fields__
+    }
+    return Share(**kept)
+
+
 def overrun(share: Share, before: Amounts, after: Amounts) -> str | None:
     """The dimension that the next renewal would find overrun if the Attempt goes on as between these two, or None.
 

@@ -11,12 +11,11 @@ from tenure.core.accounting import free_key
 from tenure.core.asking import ask, settle
 from tenure.core.attempt import Answer, Attempt, ChangeKind, Relation, Verdict
 from tenure.core.attention import AttentionKind
-from tenure.core.budget import exhausted
 from tenure.core.cancellation import finish_cancel
 from tenure.core.creation import create_attempt
 from tenure.core.delivery import Delivery
 from tenure.core.draft import Draft
-from tenure.core.exhaustion import exhaust
+from tenure.core.exhaustion import exhaust, run_out
 from tenure.core.ids import TaskId
 from tenure.core.late import Late
 from tenure.core.policy import AUTHOR, Action, UnknownRule
@@ -97,16 +96,15 @@ def _end(draft: Draft, attempt: Attempt) -> None:
 def answer_by_policy(draft: Draft, task: Task, attempt: Attempt) -> None:
     """Answer an unknown Attempt with `rerun` elsewhere, if its policy says so and nothing could have happened outside that
     is not in the record: it was isolated, so every Effect went through us, and all of them are known."""
-    if attempt.answer is not None or attempt.last_delivery is None:
-        return
+    if attempt.answer is not None or attempt.last_delivery is None or task.is_stopping:
+        return  # who asked it to stop says what comes next
     policy = policy_named(draft, attempt.spec.policy)
     delivery = draft.get(Delivery, attempt.last_delivery)
     isolated = delivery.isolation not in (None, OPEN)
     spec = elsewhere(attempt.spec, task.spec.route, delivery.recipient)
     if policy.unknown is not UnknownRule.AUTO or not isolated or isinstance(spec, str):
         return
-    dimensions = exhausted(task.budget, task.tally, task.attempts)
-    if dimensions:
+    if run_out(task, draft.now.wall_ms):
         return  # the question about the Attempt is open already, and a person answers it
     author = f"{AUTHOR}{policy.key}"
     because = (

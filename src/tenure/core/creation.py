@@ -7,11 +7,11 @@ from msgspec.structs import replace
 from tenure.core import events as ev
 from tenure.core.account import HUB_ACCOUNT, Account, default_share, project_account
 from tenure.core.attempt import AttemptSpec
-from tenure.core.budget import Share, share_of
+from tenure.core.budget import Share, renewed, share_of
 from tenure.core.canonical import digest
 from tenure.core.draft import Draft
 from tenure.core.ids import TaskId
-from tenure.core.policy import Policy
+from tenure.core.policy import AUTHOR, Policy
 from tenure.core.policy_choice import chosen_policy
 from tenure.core.task import Task, TaskSpec
 
@@ -23,11 +23,10 @@ def create_attempt(
     that the spec names."""
     task = draft.get(Task, task_id)
     policy = chosen_policy(draft, task.spec)
-    frozen = replace(
-        spec,
-        policy=policy.key if isinstance(policy, Policy) else spec.policy,
-        share=share_of(task.budget, task.tally, _given(draft, task)),
-    )
+    share = share_of(task.budget, task.tally, given_share(draft, task))
+    if share is not None and spec.hypothesis is not None and not spec.hypothesis.by.startswith(AUTHOR):
+        share = renewed(share, task.budget)
+    frozen = replace(spec, policy=policy.key if isinstance(policy, Policy) else spec.policy, share=share)
     draft.emit(
         ev.AttemptCreated(
             task_id=task_id, number=number, spec=frozen, spec_digest=digest(frozen), ready_at_ms=ready_at_ms
@@ -35,7 +34,7 @@ def create_attempt(
     )
 
 
-def _given(draft: Draft, task: Task) -> Share | None:
+def given_share(draft: Draft, task: Task) -> Share | None:
     """What its project gives each Attempt, else its hub."""
     project = default_share(draft.find(Account, project_account(task.project)))
     hub = default_share(draft.find(Account, HUB_ACCOUNT))

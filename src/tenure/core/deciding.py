@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tenure.core import events as ev
 from tenure.core import recovery_events as rv
 from tenure.core.accounting import free_key
 from tenure.core.asking import ABOUT_ATTEMPT, ask, closed_refusal, settle, settle_all, unread_refusal
 from tenure.core.attempt import Attempt, Relation, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
-from tenure.core.budget import budget_problem, exhausted, raised
+from tenure.core.budget import budget_problem, raised
 from tenure.core.commands import Done, Refusal
 from tenure.core.desk_commands import AnswerChallenge, Challenge, GiveUp, RaiseBudget
 from tenure.core.draft import Draft
+from tenure.core.exhaustion import run_out
 from tenure.core.ids import attempt_id
 from tenure.core.limits import REASON_LENGTH
 from tenure.core.recovering import situation_of, try_again
@@ -37,6 +40,15 @@ def decide_raise(draft: Draft, command: RaiseBudget) -> Done | Refusal:
     deadline = command.deadline_ms if command.deadline_ms is not None else task.deadline_ms
     if budget == task.budget and deadline == task.deadline_ms:
         return Done(replayed=True)
+    item = draft.find(Attention, item_id(AttentionKind.EXHAUSTED, task.task_id))
+    waits = item is not None and item.open
+    dimensions = run_out(replace(task, budget=budget, deadline_ms=deadline), draft.now.wall_ms)
+    if waits and dimensions:
+        return Refusal(
+            "invalid",
+            f"nothing would be left in {', '.join(dimensions)} even so; raise that too, by more.",
+            {"exhausted": list(dimensions)},
+        )
     draft.emit(
         rv.BudgetRaised(
             task_id=task.task_id,
@@ -46,9 +58,8 @@ def decide_raise(draft: Draft, command: RaiseBudget) -> Done | Refusal:
             because=command.because[:REASON_LENGTH],
         )
     )
-    item = draft.find(Attention, item_id(AttentionKind.EXHAUSTED, task.task_id))
-    if item is not None and item.open:
-        return _go_on(draft, command)
+    if waits:
+        _go_on(draft, command)
     return Done()
 
 
@@ -69,18 +80,8 @@ def _raise_refusal(draft: Draft, command: RaiseBudget, task: Task) -> Refusal | 
     return effects_refusal(task) if task.open_effects and task.lease is None else None
 
 
-def _go_on(draft: Draft, command: RaiseBudget) -> Done | Refusal:
+def _go_on(draft: Draft, command: RaiseBudget) -> None:
     task = draft.get(Task, command.task_id)
-    dimensions = exhausted(task.budget, task.tally, task.attempts)
-    if task.deadline_ms is not None and task.deadline_ms <= draft.now.wall_ms:
-        dimensions = (*dimensions, "deadline")
-    if dimensions:
-        named = ", ".join(dimensions)
-        return Refusal(
-            "invalid",
-            f"nothing would be left in {named} even so; raise that too, by more.",
-            {"exhausted": list(dimensions)},
-        )
     attempt = draft.newest_attempt(task)
     settle_all(draft, task, f"{command.by} let it go on: {command.because}"[:REASON_LENGTH])
     situation = situation_of(draft, task, attempt)
@@ -89,7 +90,6 @@ def _go_on(draft: Draft, command: RaiseBudget) -> Done | Refusal:
         try_again(draft, attempt, situation.findings, chosen)
     else:
         succeed(draft, attempt, Said(command.by, command.because, is_failure(attempt)), Relation.RETRY)
-    return Done()
 
 
 def decide_give_up(draft: Draft, command: GiveUp) -> Done | Refusal:

@@ -84,6 +84,16 @@ def _tell(draft: Draft, task: Task, ended: Task, dependency: TaskId) -> bool:
     return True
 
 
+def fall_back(draft: Draft, task: Task) -> None:
+    """A challenge of something that it depends on was upheld before it began: that one does not count as completed."""
+    for dependency in task.spec.after:
+        ended = draft.get(Task, dependency)
+        known = (*task.waits_for, *task.failed_dependencies)
+        if dependency not in known and standing_of(draft, task.spec, ended) is Standing.FAILED:
+            draft.emit(ev.DependencyFailed(task_id=task.task_id, dependency=dependency, state=ended.state))
+            ask_failed_dependency(draft, draft.get(Task, task.task_id))
+
+
 def ask_failed_dependency(draft: Draft, task: Task) -> None:
     """It can only go on if somebody does something about what it depends on."""
     named = ", ".join(task.failed_dependencies)

@@ -107,7 +107,10 @@ def circuit_closed(space: Space, event: de.CircuitClosed, _now: Now) -> None:
 
 
 def attention_snoozed(space: Space, event: de.AttentionSnoozed, _now: Now) -> None:
-    space.put(replace(get(space, Attention, event.item_id), snoozed_until_ms=event.until_ms))
+    """Once the time is over people are told of it again, as if it were new."""
+    item = get(space, Attention, event.item_id)
+    notified = item.notified_version if event.until_ms is None else 0
+    space.put(replace(item, snoozed_until_ms=event.until_ms, notified_version=notified))
 
 
 def attention_assigned(space: Space, event: de.AttentionAssigned, _now: Now) -> None:

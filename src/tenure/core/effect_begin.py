@@ -140,9 +140,9 @@ def authority(draft: Draft, delivery: Delivery, fence: int) -> Refusal | None:
     is_gone = draft.get(Node, delivery.node_id).revoked  # a person's word; its lease runs out by itself
     if is_gone or not holds(task, delivery, fence):
         return _stale(delivery.delivery_id)
-    if task.is_cancel_requested:
+    if task.is_cancel_requested or task.is_stopping:
         return Refusal(
-            "canceled", f"this task is being canceled: stop.{NOTHING_DONE}", {"task_id": task.task_id}
+            "canceled", f"this attempt was asked to stop: end now.{NOTHING_DONE}", {"task_id": task.task_id}
         )
     attempt = draft.attempt(task.task_id, delivery.number)
     if attempt.state is AttemptState.SUSPECT or is_over(delivery.term, draft.now):

@@ -159,8 +159,11 @@ def _recipients_refusal(recipients: tuple[RecipientSpec, ...]) -> Refusal | None
             return Refusal(
                 "invalid", f"recipient {one.name}: capacity is {one.capacity}; 1 to {limits.CAPACITY}."
             )
-        if not all(_LABEL.fullmatch(part) for part in (one.harness, one.model) if part is not None):
-            return Refusal("invalid", f"recipient {one.name}: harness and model are plain names without `|`.")
+        labels = (one.harness, one.model, one.provider)
+        if not all(_LABEL.fullmatch(part) for part in labels if part is not None):
+            return Refusal(
+                "invalid", f"recipient {one.name}: harness, model and provider are plain names without `|`."
+            )
         if one.isolation not in ISOLATIONS or len(one.config_digest) > limits.KEY_LENGTH:
             return Refusal(
                 "invalid", f"recipient {one.name}: unknown isolation, or too long a config_digest."

@@ -9,7 +9,7 @@ from tenure.core import recovery_events as rv
 from tenure.core.asking import ask
 from tenure.core.attempt import Attempt
 from tenure.core.attention import AttentionKind
-from tenure.core.budget import amounts_of, left_of
+from tenure.core.budget import amounts_of, exhausted, left_of
 from tenure.core.draft import Draft
 from tenure.core.failure import FailureClass
 from tenure.core.ids import attempt_id
@@ -27,6 +27,13 @@ UNSAFE = {
     "rounds": "the last attempts were no better than the ones before them, so it goes round in circles",
     "deadline": "its deadline has passed, and a result now may be of no use",
 }
+
+
+def run_out(task: Task, start_ms: int) -> tuple[str, ...]:
+    """The dimensions in which nothing is left for one more automatic Attempt that starts then."""
+    dimensions = exhausted(task.budget, task.tally, task.attempts)
+    is_late = task.deadline_ms is not None and start_ms >= task.deadline_ms
+    return (*dimensions, "deadline") if is_late else dimensions
 
 
 def exhaust(draft: Draft, task: Task, dimensions: tuple[str, ...]) -> None:

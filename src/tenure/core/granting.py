@@ -155,6 +155,8 @@ def _grant(
 def _time_left_s(draft: Draft, task: Task, attempt: Attempt) -> int | None:
     """What the Attempt may take: its own limit, what is left of its wall time, and the time to the deadline."""
     share, deadline = attempt.spec.share, task.deadline_ms
+    if deadline is not None and deadline <= draft.now.wall_ms:
+        deadline = None  # a person wants it in spite of that
     limits = (
         attempt.spec.timeout_s,
         None if share is None or share.wall_ms is None else share.wall_ms // 1000,

@@ -8,7 +8,7 @@ Attempt suspect; a grace that ran out revokes: fence, verdict `unknown`, block a
 from __future__ import annotations
 
 from tenure.core import events as ev
-from tenure.core.accounting import give_back
+from tenure.core.accounting import give_back, share_at_grant
 from tenure.core.asking import ask, settle
 from tenure.core.attempt import AttemptState
 from tenure.core.attention import AttentionKind
@@ -65,7 +65,8 @@ def _grace_left(draft: Draft, delivery: Delivery) -> int:
 
 def _watch_budget(draft: Draft, before: Delivery) -> None:
     """Ask the Attempt to end if going on as it does would overrun what it may use before it is heard again."""
-    share = draft.attempt(before.task_id, before.number).spec.share
+    task, attempt = draft.get(Task, before.task_id), draft.attempt(before.task_id, before.number)
+    share = share_at_grant(draft, task, attempt)
     if share is None:
         return
     after = draft.get(Delivery, before.delivery_id)
@@ -73,7 +74,6 @@ def _watch_budget(draft: Draft, before: Delivery) -> None:
     if dimension is not None:
         limit = getattr(share, dimension)
         because = f"it has used {getattr(amounts_of(after.usage), dimension)} of {limit} in {dimension}"
-        task = draft.get(Task, before.task_id)
         request_stop(draft, task, StopCause.BUDGET, "tenure", because, (dimension,))
 
 

@@ -7,6 +7,7 @@ from tenure.core.accounting import hold_back
 from tenure.core.asking import settle_all
 from tenure.core.attempt import Attempt, Change, ChangeKind
 from tenure.core.commands import Done
+from tenure.core.dependency import fall_back
 from tenure.core.desk_commands import DueTask, Reconsider
 from tenure.core.draft import Draft
 from tenure.core.hold import Hold, HoldKind
@@ -28,7 +29,12 @@ def decide_reconsider(draft: Draft, command: Reconsider) -> Done:
         return _by_configuration(draft, task, attempt, task.hold)
     if hold_back(draft, task, attempt) is not None:
         return Done(replayed=True)
-    draft.emit(rv.TaskReleased(task_id=task.task_id, because=f"{task.hold.subject} is free"))
+    because = (
+        "the challenge was answered" if task.hold.kind is HoldKind.REVIEW else f"{task.hold.subject} is free"
+    )
+    draft.emit(rv.TaskReleased(task_id=task.task_id, because=because))
+    if task.hold.kind is HoldKind.REVIEW:
+        fall_back(draft, draft.get(Task, task.task_id))
     return Done()
 
 

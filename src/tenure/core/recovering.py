@@ -13,12 +13,11 @@ from tenure.core import recovery_events as rv
 from tenure.core.asking import ask
 from tenure.core.attempt import Attempt, AttemptSpec, Hypothesis, Outcome, Verdict
 from tenure.core.attention import AttentionKind
-from tenure.core.budget import exhausted
 from tenure.core.circuit import Circuit, is_news
 from tenure.core.creation import create_attempt, work_digest
 from tenure.core.delivery import Delivery
 from tenure.core.draft import Draft
-from tenure.core.exhaustion import exhaust
+from tenure.core.exhaustion import exhaust, run_out
 from tenure.core.failure import FailureClass
 from tenure.core.findings import Findings, findings_of
 from tenure.core.hold import Hold, HoldKind
@@ -92,10 +91,7 @@ def situation_of(draft: Draft, task: Task, attempt: Attempt) -> Situation:
 def try_again(draft: Draft, attempt: Attempt, findings: Findings, chosen: Plan) -> None:
     """Make the next Attempt if the budget has room for one more; else ask."""
     task = draft.get(Task, attempt.task_id)
-    ready_ms = max(draft.now.wall_ms, chosen.ready_at_ms or 0)
-    dimensions = exhausted(task.budget, task.tally, task.attempts)
-    if task.deadline_ms is not None and ready_ms >= task.deadline_ms:
-        dimensions = (*dimensions, "deadline")
+    dimensions = run_out(task, max(draft.now.wall_ms, chosen.ready_at_ms or 0))
     if dimensions:
         exhaust(draft, task, dimensions)
         return

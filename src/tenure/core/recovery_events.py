@@ -11,6 +11,7 @@ from tenure.core.policy import Action
 from tenure.core.review import About, Ruling
 from tenure.core.stream import TaskEvent
 from tenure.core.task import CancelStep, StopCause
+from tenure.core.usage import Usage
 
 
 class RecoveryDecided(TaskEvent, frozen=True, kw_only=True, tag="recovery_decided"):
@@ -63,13 +64,14 @@ class BudgetReserved(TaskEvent, frozen=True, kw_only=True, tag="budget_reserved"
 
 
 class BudgetSettled(TaskEvent, frozen=True, kw_only=True, tag="budget_settled"):
-    """What was set aside is given back, and what was used is counted. A late word of more that was used has nothing
-    set aside."""
+    """What was set aside is given back, and what was used is counted. A late word of more that was used (`told`)
+    has nothing set aside."""
 
     delivery_id: DeliveryId
     accounts: tuple[str, ...]
     reserved: Amounts = Amounts()
     used: Amounts = Amounts()
+    told: Usage | None = None
 
 
 class BudgetExhausted(TaskEvent, frozen=True, kw_only=True, tag="budget_exhausted"):

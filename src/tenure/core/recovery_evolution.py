@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tenure.core import recovery_events as rv
 from tenure.core.account import Account, new_account
 from tenure.core.attempt import Attempt, Verdict
-from tenure.core.budget import NOTHING, Tally
+from tenure.core.budget import NOTHING, Tally, highest
 from tenure.core.delivery import Delivery, Now
 from tenure.core.gate import Gate
 from tenure.core.ids import attempt_id
@@ -79,7 +79,8 @@ def budget_settled(space: Space, event: rv.BudgetSettled, now: Now) -> None:
         reserved = account.reserved.minus(event.reserved)
         space.put(replace(account, reserved=reserved, used=account.used.plus(event.used)))
     delivery = get(space, Delivery, event.delivery_id)
-    space.put(replace(delivery, reserved=delivery.reserved.minus(event.reserved)))
+    usage = delivery.usage if event.told is None else highest(delivery.usage, event.told)
+    space.put(replace(delivery, reserved=delivery.reserved.minus(event.reserved), usage=usage))
 
 
 def budget_exhausted(space: Space, event: rv.BudgetExhausted, _now: Now) -> None:

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 
 from tenure.core.account import HUB_ACCOUNT, Account, project_account
 from tenure.core.asking import ABOUT_ATTEMPT, ABOUT_TASK
-from tenure.core.attempt import Attempt, AttemptState, Verdict
+from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.budget import NOTHING, Amounts, amounts_of, exhausted, highest
 from tenure.core.circuit import Circuit

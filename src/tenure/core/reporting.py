@@ -16,7 +16,6 @@ from tenure.core.accounting import give_back, settle_late
 from tenure.core.asking import ask
 from tenure.core.attempt import Attempt, Outcome, Verdict
 from tenure.core.attention import AttentionKind
-from tenure.core.budget import amounts_of
 from tenure.core.cancellation import finish_cancel
 from tenure.core.commands import HandBack, Holding, LegAnswer, Refusal, Report, Snapshot, SnapshotAnswer
 from tenure.core.concluding import ask_unknown, conclude
@@ -75,7 +74,7 @@ def _late_report(draft: Draft, command: Report, delivery: Delivery) -> LegAnswer
     if draft.find(Late, late_id(delivery.delivery_id, LateKind.REPORT, command.digest)) is not None:
         return LegAnswer(delivery.delivery_id, "late")
     hear_late(draft, command.proof, delivery, LateKind.REPORT, command.digest, command.outcome)
-    settle_late(draft, delivery, amounts_of(command.outcome.usage))
+    settle_late(draft, delivery, command.outcome.usage)
     if delivery.slot and proves_gone(command.outcome) and not _holds(draft, delivery):
         _free(draft, delivery, "its node reported late")
     attempt = draft.attempt(delivery.task_id, delivery.number)

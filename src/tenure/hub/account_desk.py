@@ -16,7 +16,7 @@ from tenure.core.task import Task
 from tenure.errors import InvalidError, NotFoundError
 from tenure.hub.access import Principal
 from tenure.hub.asked import account_named, reason_given
-from tenure.hub.operating_desk import paused_body
+from tenure.hub.operating_views import paused_body
 from tenure.hub.service import Hub
 from tenure.wire import accounts as wa
 from tenure.wire.codec import instant, instant_or_none

@@ -241,7 +241,7 @@ class EffectDesk:
             scope=scope_body(mine.spec.scope),
             fence=delivery.fence,
             lease=str(mine.state),
-            cancel_requested=task.is_cancel_requested,
+            cancel_requested=task.is_cancel_requested or task.is_stopping,
             hypothesis=mine.spec.hypothesis.because if mine.spec.hypothesis else None,
             before=tuple(_before(one) for one in history.attempts[: delivery.number - 1]),
             effects=tuple(self.body(one) for one in history.effects),

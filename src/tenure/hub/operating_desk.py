@@ -19,12 +19,12 @@ from tenure.core.task import Task
 from tenure.errors import InvalidError, NotFoundError
 from tenure.hub.access import Principal
 from tenure.hub.asked import NODE_PREFIX, account_named, reason_given
+from tenure.hub.operating_views import paused_body
 from tenure.hub.service import Hub
 from tenure.wire.accounts import (
     CircuitBody,
     CloseCircuitRequest,
     PauseBody,
-    PausedBody,
     PauseRequest,
     ResumeRequest,
 )
@@ -171,12 +171,6 @@ class OperatingDesk:
         done = await self._hub.execute(CloseCircuit(asked.quota, who.name, because))
         found = await self.circuits(with_closed=True)
         return replace(next(one for one in found if one.quota == asked.quota), replayed=done.replayed)
-
-
-def paused_body(paused: Paused | None) -> PausedBody | None:
-    if paused is None:
-        return None
-    return PausedBody(by=paused.by, because=paused.because, at=instant(paused.at_ms), drain=paused.drain)
 
 
 def _pause_body(named: str, paused: Paused | None, running: list[Delivery]) -> PauseBody:

@@ -24,6 +24,7 @@ from tenure.core.review import Review
 from tenure.core.task import Task
 from tenure.core.why import WhyFacts, why
 from tenure.core.why_reason import Reason
+from tenure.core.why_recipient import Surroundings, open_circuit
 from tenure.errors import InvalidError, NotFoundError
 from tenure.hub import views
 from tenure.hub.attention_views import attention_body
@@ -236,8 +237,13 @@ class Queries:
         online = self._hub.presence.online()
         found = sorted(await self._ledger.recipients(), key=lambda one: one.address)
         page = [one for one in found if after is None or one.address > after][:limit]
+        circuits = {one.quota: one for one in await self._ledger.all_of(Circuit) if not one.is_closed}
+        around = Surroundings(circuits=circuits)
         return tuple(
-            views.recipient_body(one, nodes.get(one.node_id), is_online=one.node_id in online) for one in page
+            views.recipient_body(
+                one, nodes.get(one.node_id), open_circuit(one, around), is_online=one.node_id in online
+            )
+            for one in page
         )
 
     async def nodes(self, after: str | None, limit: int) -> tuple[api.NodeBody, ...]:

@@ -12,6 +12,7 @@ from tenure.core.access import Credential
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.budget import left_of
+from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery
 from tenure.core.late import Late
 from tenure.core.recipient import Node, Recipient
@@ -21,6 +22,7 @@ from tenure.core.scope import Scope
 from tenure.core.task import Task
 from tenure.core.why_reason import Reason
 from tenure.core.why_recipient import recipient_reason
+from tenure.hub.operating_views import paused_body
 from tenure.hub.recovery_views import (
     hold_body,
     hypothesis_body,
@@ -219,8 +221,10 @@ def event_body(recorded: Recorded) -> api.EventBody:
     )
 
 
-def recipient_body(recipient: Recipient, node: Node | None, *, is_online: bool) -> api.RecipientBody:
-    far, reason = recipient_reason(recipient, node, is_online=is_online)
+def recipient_body(
+    recipient: Recipient, node: Node | None, circuit: Circuit | None, *, is_online: bool
+) -> api.RecipientBody:
+    far, reason = recipient_reason(recipient, node, is_online=is_online, circuit=circuit)
     return api.RecipientBody(
         address=recipient.address,
         node=recipient.address.partition("@")[2],
@@ -233,6 +237,10 @@ def recipient_body(recipient: Recipient, node: Node | None, *, is_online: bool) 
         blocked_by=tuple(recipient.blocks),
         available=far == 0,
         why=reason.sentence if far else "it takes work",
+        provider=recipient.provider,
+        resumes=recipient.resumes,
+        paused=paused_body(recipient.paused),
+        circuit_until_at=None if circuit is None else instant(circuit.until_ms),
     )
 
 
@@ -251,6 +259,7 @@ def node_body(node: Node, last_seen_at_ms: int | None) -> api.NodeBody:
         started_at=instant(node.started_at_ms),
         last_seen_at=instant_or_none(last_seen_at_ms),
         recipients=tuple(node.recipients),
+        paused=paused_body(node.paused),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tenure.core import desk_commands as dc
 from tenure.core.account import HUB_ACCOUNT, Account, is_account, project_account
 from tenure.core.asking import ABOUT_ATTEMPT, ABOUT_TASK
+from tenure.core.attempt import Verdict
 from tenure.core.attention import Attention, AttentionKind
 from tenure.core.circuit import Circuit
 from tenure.core.ids import attempt_id
@@ -34,6 +35,13 @@ def wants_going_on(wants: Wants, task: Task) -> None:
     """Every question that is settled when a Task goes on or ends."""
     wants.item(attempt_id(task.task_id, task.attempts), *ABOUT_ATTEMPT)
     wants.item(task.task_id, *ABOUT_TASK)
+
+
+def wants_verdict(wants: Wants, task: Task, verdict: Verdict | None) -> None:
+    """What deciding about the end of the newest Attempt looks at, beside its recipient. Most have completed, and then
+    nobody is asked anything."""
+    if verdict is not None and (verdict is not Verdict.COMPLETED or task.is_cancel_requested):
+        wants_going_on(wants, task)
 
 
 def desk_plan(command: DeskNamed, wants: Wants, _world: LoadedWorld) -> Plan:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from tenure.core import effect_commands as ec
 from tenure.core.attempt import Attempt
 from tenure.core.attention import AttentionKind
+from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery
 from tenure.core.effect import Effect
 from tenure.core.effect_key import recorded_key
 from tenure.core.ids import EffectId, attempt_id, effect_subject
-from tenure.core.recipient import Node
+from tenure.core.recipient import Node, Recipient
 from tenure.core.task import Task
+from tenure.ledger.desk_needs import wants_creation, wants_verdict
 from tenure.ledger.wants import Plan, Wants
 
 if TYPE_CHECKING:
@@ -66,8 +68,19 @@ def effect_plan(command: EffectNamed, wants: Wants, world: LoadedWorld) -> Plan:
         wants.key(Attempt, attempt_id(task.task_id, task.attempts), attempt_id(task.task_id, effect.number))
         wants.item(attempt_id(task.task_id, task.attempts), AttentionKind.APPROVAL)
     delivery = world.shelves[Delivery].peek(effect.delivery_id)
-    if delivery is not None and isinstance(command, ec.IssueEffect):
-        wants.key(Node, delivery.node_id)
+    if delivery is not None:
+        wants.key(Recipient, delivery.recipient)
+        if isinstance(command, ec.IssueEffect):
+            wants.key(Node, delivery.node_id)
+    if task is None or task.lease is not None:
+        return
+    yield
+    # It waits for nothing but its Effects: if this is the last one it goes on.
+    attempt = world.shelves[Attempt].peek(attempt_id(task.task_id, task.attempts))
+    wants_creation(wants, task.spec)
+    wants_verdict(wants, task, attempt.verdict if attempt is not None else None)
+    recipient = world.shelves[Recipient].peek(delivery.recipient) if delivery is not None else None
+    wants.key(Circuit, *(recipient.quotas if recipient is not None else ()))
 
 
 def approve_plan(command: ec.Approve, wants: Wants, world: LoadedWorld) -> Plan:

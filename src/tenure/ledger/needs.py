@@ -32,7 +32,7 @@ from tenure.core.recipient import Node, Recipient, recipient_queues
 from tenure.core.review import Review
 from tenure.core.task import Task
 from tenure.core.webhook import Inbound, ReceiveWebhook
-from tenure.ledger.desk_needs import desk_plan, wants_creation, wants_going_on
+from tenure.ledger.desk_needs import desk_plan, wants_creation, wants_going_on, wants_verdict
 from tenure.ledger.effect_needs import ABOUT_EFFECT, approve_plan, begin_plan, effect_plan
 from tenure.ledger.schedule_needs import fire_plan, schedule_plan
 from tenure.ledger.wants import Plan, Wants
@@ -212,6 +212,8 @@ def _leg(
     yield from _about_delivery(wants, world, delivery_id)
     delivery = world.shelves[Delivery].peek(delivery_id)
     task = world.shelves[Task].peek(delivery.task_id) if delivery is not None else None
+    if task is not None and isinstance(command, cm.Report):
+        wants_verdict(wants, task, command.outcome.verdict)
     if task is not None and task.lease != delivery_id:
         # Its sender has lost the lease: was this heard before?
         if isinstance(command, cm.Renew):
@@ -268,9 +270,10 @@ def _about_delivery(wants: Wants, world: LoadedWorld, *deliveries: str) -> Plan:
             continue
         if task.is_cancel_requested:
             wants_going_on(wants, task)
+            wants.key(Account, project_account(task.project))
         else:
             wants_creation(wants, task.spec)
-            wants.key(Gate, task.spec.concurrency_key)
+        wants.key(Gate, task.spec.concurrency_key)
         for effect_id in task.open_effects:
             wants.key(Effect, effect_id)
             wants.item(effect_subject(TaskId(task_id), effect_id), *ABOUT_EFFECT)

@@ -10,6 +10,7 @@ from msgspec import Raw
 from tenure.core.budget import Budget
 from tenure.core.scope import Scope
 from tenure.core.task import Check, Reference
+from tenure.wire.accounts import PausedBody
 from tenure.wire.attention import AttentionBody as AttentionBody
 from tenure.wire.attention import CloseRequest as CloseRequest
 from tenure.wire.body import Answered, Asked
@@ -268,6 +269,10 @@ class ReconcileReplyBody(Answered, frozen=True, kw_only=True):
 
 
 class RecipientBody(Answered, frozen=True, kw_only=True):
+    """`provider`: whose quota it draws on. `resumes`: its harness can go on with a session. `circuit_until_at`: until when it
+    is left alone, because its provider has no room. `paused`: nothing new starts there; its node's pause stands with the
+    node."""
+
     address: str
     node: str
     harness: str
@@ -279,6 +284,10 @@ class RecipientBody(Answered, frozen=True, kw_only=True):
     blocked_by: tuple[str, ...]
     available: bool
     why: str
+    provider: str | None = None
+    resumes: bool = False
+    paused: PausedBody | None = None
+    circuit_until_at: str | None = None
 
 
 class NodeBody(Answered, frozen=True, kw_only=True):
@@ -295,6 +304,7 @@ class NodeBody(Answered, frozen=True, kw_only=True):
     started_at: str
     last_seen_at: str | None
     recipients: tuple[str, ...]
+    paused: PausedBody | None = None
 
 
 class ReasonRequest(Asked, frozen=True, kw_only=True):

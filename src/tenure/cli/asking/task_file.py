@@ -1,7 +1,8 @@
 """A file that describes a Task, in TOML or JSON: the fields of the API's request, and what is easier to write.
 
 `base` (a revision) may stand instead of `base_sha`, a shell line instead of a check's table, a duration (`30m`) instead
-of `timeout_s`. A file with `[[tasks]]`, each with a `key`, is submitted as one batch; its tasks may wait for one another
+of `timeout_s`, `deadline` (a time, or `+2h`) instead of `deadline_at`, and in `[budget]` `wall` (a duration) and `cost` (US
+dollars) instead of `wall_s` and `cost_usd_micros`. A file with `[[tasks]]`, each with a `key`, is submitted as one batch; its tasks may wait for one another
 with `after = ["key:KEY"]`. Flags stand over what the file says; a batch takes no flags.
 """
 
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from tenure.cli.asking.task_budget import budget_in
+from tenure.cli.asking.task_options import TaskOptions
 from tenure.cli.asking.task_request import (
-    TaskOptions,
     default_route,
     parse_labels,
     shell_checks,
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from tenure.wire.api import BatchItem, TaskRequest
 
 MAX_BYTES = 16 << 20
-EASIER = ("base", "timeout", "key")
+EASIER = ("base", "timeout", "key", "deadline")
 
 Table = dict[str, Any]
 
@@ -111,12 +113,35 @@ async def request_in(cli: Invocation, table: Table, options: TaskOptions) -> Tas
         said["scope"] = scope
     if options.approval:
         said["approval"] = True
+    said |= scheduling_in(options)
+    if (budget := budget_in(said.get("budget"), options)) is not None:
+        said["budget"] = budget
     try:
         return msgspec.convert(said, TaskRequest)
     except msgspec.ValidationError as error:
         raise InvalidError(
             f"the task in the file is not what is expected: {error}", problem=str(error)
         ) from error
+
+
+def scheduling_in(options: TaskOptions) -> Table:
+    """What flags (and `deadline`) say of when it runs and under which name.
+
+    Raises:
+        InvalidError: the deadline is no time.
+    """
+    from tenure.cli.text.moment import parse_not_before
+    from tenure.runtime.clock import RealClock
+
+    deadline = parse_not_before(options.deadline, RealClock().wall_ms()) if options.deadline else None
+    said = {
+        "deadline_at": deadline,
+        "project": options.project,
+        "priority": options.priority,
+        "concurrency_key": options.concurrency_key,
+        "policy": options.policy,
+    }
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def refuse_unknown_fields(table: Table) -> None:
@@ -141,7 +166,7 @@ def flags_over(table: Table, options: TaskOptions) -> TaskOptions:
     Raises:
         InvalidError: one of these fields is no text.
     """
-    text = {name: table.get(name) for name in ("to", "base", "timeout", "key")}
+    text = {name: table.get(name) for name in ("to", "base", "timeout", "key", "deadline")}
     for name, value in text.items():
         if value is not None and not isinstance(value, str):
             raise InvalidError(f"{name} in the file must be a text", field=name)
@@ -151,6 +176,7 @@ def flags_over(table: Table, options: TaskOptions) -> TaskOptions:
         base=options.base or text["base"],
         timeout=options.timeout or text["timeout"],
         key=options.key or text["key"],
+        deadline=options.deadline or text["deadline"],
     )
 
 

@@ -10,10 +10,10 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import typer
-
+from tenure.cli.asking.task_budget import budget_in
+from tenure.cli.asking.task_options import TaskOptions
 from tenure.cli.asking.task_scope import scope_in
 from tenure.cli.text.counting import counted
 from tenure.errors import BaseNotFoundError, ConfigurationError, InvalidError, RepositoryNotFoundError
@@ -31,115 +31,6 @@ SHOWN_DIRTY = 5
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://|[^/]+@[^/]+:", re.IGNORECASE)
 _SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9._:/-]+")
-
-
-class TaskOptions(NamedTuple):
-    """What both `run` and `submit` take."""
-
-    to: Annotated[
-        str | None,
-        typer.Option(
-            "--to", metavar="NAME[@NODE]", help="Where it goes: a recipient, its bare name, or a pool."
-        ),
-    ] = None
-    repo: Annotated[
-        str | None,
-        typer.Option(
-            "--repo", metavar="REPOSITORY", help="A path or URL. Else the git repository you are in."
-        ),
-    ] = None
-    no_repo: Annotated[
-        bool, typer.Option("--no-repo", help="Without a repository: it runs in an empty folder.")
-    ] = False
-    base: Annotated[
-        str | None, typer.Option("--base", metavar="REVISION", help="The revision to begin from, else HEAD.")
-    ] = None
-    ignore_dirty: Annotated[
-        bool, typer.Option("--ignore-dirty", help="Begin although uncommitted files will be missing.")
-    ] = False
-    check: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--check",
-            metavar="COMMAND",
-            help="A shell line that must exit with 0 in the worktree afterwards. May be given again.",
-        ),
-    ] = None
-    after: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--after",
-            metavar="TASK",
-            help="Wait until this task has completed; its files are not carried over. May be given again.",
-        ),
-    ] = None
-    not_before: Annotated[
-        str | None,
-        typer.Option("--not-before", metavar="TIME", help="Do not start earlier: an RFC 3339 time, or +2h."),
-    ] = None
-    timeout: Annotated[
-        str | None, typer.Option("--timeout", metavar="DURATION", help="The longest an attempt may take.")
-    ] = None
-    model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", help="Only a recipient with this model.")
-    ] = None
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", metavar="KEY=VALUE", help="A label to find it by. May be given again."),
-    ] = None
-    key: Annotated[
-        str | None,
-        typer.Option(
-            "--key",
-            metavar="KEY",
-            help="The name of this very request: given again, it finds the task it made before.",
-        ),
-    ] = None
-    may: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--may",
-            metavar="KIND",
-            help="A kind of effect that it may have done outside: push, pr, comment, label, status, merge, http. May be given "
-            "again.",
-        ),
-    ] = None
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--target",
-            metavar="PATTERN",
-            help="Where, as github:owner/repo; * stands for anything. May be given again.",
-        ),
-    ] = None
-    branch: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--branch",
-            metavar="PATTERN",
-            help="A branch that it may push or propose; * stands for anything. May be given again.",
-        ),
-    ] = None
-    path: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--path", metavar="PATTERN", help="What a push may change; else everything. May be given again."
-        ),
-    ] = None
-    approve: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--approve",
-            metavar="KIND",
-            help="A kind of which each effect needs a person first. May be given again.",
-        ),
-    ] = None
-    most: Annotated[
-        int | None, typer.Option("--most", metavar="N", help="At most so many effects, else 100.")
-    ] = None
-    approval: Annotated[
-        bool, typer.Option("--approval", help="A person must allow the task before it starts.")
-    ] = False
 
 
 class Source(NamedTuple):
@@ -179,6 +70,12 @@ async def task_request(
         labels=parse_labels(options.label or ()),
         scope=scope_in(None, options),
         approval=options.approval,
+        deadline_at=parse_not_before(options.deadline, now_ms) if options.deadline else None,
+        project=options.project,
+        priority=options.priority or 0,
+        concurrency_key=options.concurrency_key,
+        policy=options.policy,
+        budget=budget_in(None, options),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from tenure.cli.asking.task_request import TaskOptions
+from tenure.cli.asking.task_options import TaskOptions
 from tenure.cli.invocation import Invocation, command, commands_below, family
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from tenure.cli.asking.task_request import TaskOptions
+from tenure.cli.asking.task_options import TaskOptions
 from tenure.cli.invocation import Invocation, command, family
 
 if TYPE_CHECKING:
@@ -224,11 +224,19 @@ async def submit_one(cli: Invocation, hub: HubClient, asked: TaskRequest, task: 
     from tenure.runtime.clock import RealClock
     from tenure.runtime.ids import RealIds
 
-    names = [*asked.after, *(task.after or ())]
-    whole = [name if name.startswith("key:") else await task_id_of(hub, name) for name in names]
+    async def whole(filed: tuple[str, ...], given: list[str] | None) -> tuple[str, ...]:
+        names = [*filed, *(given or ())]
+        return tuple([one if one.startswith("key:") else await task_id_of(hub, one) for one in names])
+
+    asked = replace(
+        asked,
+        after=await whole(asked.after, task.after),
+        after_failure=await whole(asked.after_failure, task.after_failure),
+        after_end=await whole(asked.after_end, task.after_end),
+    )
     key = task.key or RealIds(RealClock()).new_id("k")
     try:
-        submitted = await hub.submit(replace(asked, after=tuple(whole)), key)
+        submitted = await hub.submit(asked, key)
     except OutcomeUnknownError as error:
         raise OutcomeUnknownError(
             f"{error.message} Its key is {key}: repeat it with --key {key}", key=key

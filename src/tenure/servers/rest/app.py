@@ -25,6 +25,7 @@ from tenure.hub.webhook_desk import WebhookDesk
 from tenure.runtime.settings_schema import BODY_BYTES
 from tenure.servers.rest import (
     account_routes,
+    attention_routes,
     effect_routes,
     event_routes,
     health_routes,
@@ -46,6 +47,7 @@ ROUTES: tuple[Any, ...] = (
     *schedule_routes.ROUTES,
     *policy_routes.ROUTES,
     *account_routes.ROUTES,
+    *attention_routes.ROUTES,
     *operator_routes.ROUTES,
     *health_routes.ROUTES,
     *leg_routes.ROUTES,

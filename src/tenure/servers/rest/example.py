@@ -31,6 +31,38 @@ BATCH_REQUEST = Example(
     },
 )
 REASON = Example(summary="A reason", value={"because": "the outage of the registry is over"})
+CANCEL = Example(
+    summary="With all that waits for it", value={"because": "the release was called off", "tree": True}
+)
+RETRY = Example(
+    summary="With a longer objective, on another commit",
+    value={
+        "because": "the schema has changed since",
+        "changes": {"add": "Use the new column `total_cents`.", "base_sha": SHA, "timeout_s": 7200},
+    },
+)
+RAISE = Example(
+    summary="Two more attempts, five dollars",
+    value={"more": {"attempts": 2, "cost_usd_micros": 5_000_000}, "because": "it is nearly there"},
+)
+CHALLENGE = Example(
+    summary="It did not do what it says",
+    value={"number": 1, "about": "claim", "because": "the tests it names do not exist"},
+)
+ANSWER = Example(
+    summary="Try again", value={"answer": "retry", "item_version": 1, "because": "the disk is larger now"}
+)
+BULK = Example(
+    summary="Close all about stalls, but first say what that would do",
+    value={
+        "answer": "close",
+        "filter": {"kind": "stalled"},
+        "because": "the build was slow",
+        "dry_run": True,
+    },
+)
+SNOOZE = Example(summary="Until tomorrow", value={"item_version": 1, "until_at": "2031-01-02T08:00:00Z"})
+ASSIGN = Example(summary="To me", value={"item_version": 1, "to": "me"})
 RECONCILE = Example(
     summary="Run it again",
     value={

@@ -1,4 +1,4 @@
-"""What operators do and see: answers to unknown Attempts, questions, recipients, nodes, tokens, the audit."""
+"""What operators do and see: answers to unknown Attempts, recipients, nodes, tokens, the audit."""
 
 from __future__ import annotations
 
@@ -41,46 +41,6 @@ async def reconcile_attempt(
     """`rerun`, `accept`, `retire` or `investigate`; what is offered now, and the version to name, stand with the
     Attempt. The path is the Attempt's id (`t_…/3`), its slash plain or percent-encoded."""
     return await api_of(request).reconcile(request.user, f"{task_id}/{number}", data)
-
-
-@get("/v1/attention", guards=[needs(Role.VIEWER)], tags=["attention"], summary="Questions to people")
-async def list_attention(
-    request: HubRequest,
-    open_only: Annotated[
-        bool, QueryParameter(name="open", description="false shows closed ones as well.")
-    ] = True,
-    after: Annotated[
-        str | None,
-        QueryParameter(
-            name="after", description="Those after this one: its `opened_at`, a comma, its `item_id`."
-        ),
-    ] = None,
-    limit: Limit = 100,
-) -> tuple[api.AttentionBody, ...]:
-    """Everything that needs a person, the longest open first, with what can be answered; with closed ones, the latest
-    opened first."""
-    queries = api_of(request).queries
-    return await queries.attention(open_only=open_only, limit=check_page(limit), after=after)
-
-
-@post(
-    ["/v1/attention/{item_id:str}/close", "/v1/attention/{item_id:str}/{number:int}/close"],
-    dto=JsonBody,
-    guards=[needs(Role.OPERATOR)],
-    status_code=200,
-    tags=["attention"],
-    summary="Close a question that was read",
-)
-async def close_attention(
-    request: HubRequest,
-    item_id: FromPath[str],
-    data: Annotated[api.CloseRequest, Body(examples=[example.CLOSE])],
-    number: FromPath[int | None] = None,
-) -> Done:
-    """Only for questions that are done once somebody has read them. An item's id may have a slash (`stalled:t_…/3`),
-    plain or percent-encoded."""
-    item = item_id if number is None else f"{item_id}/{number}"
-    return await api_of(request).close_attention(request.user, item, data)
 
 
 @get("/v1/recipients", guards=[needs(Role.VIEWER)], tags=["nodes"], summary="Recipients")
@@ -182,8 +142,6 @@ async def audit_export(request: HubRequest) -> Stream:
 
 ROUTES = (
     reconcile_attempt,
-    list_attention,
-    close_attention,
     list_recipients,
     list_nodes,
     forget_node,

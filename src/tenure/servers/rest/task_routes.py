@@ -9,6 +9,7 @@ from litestar.openapi import ResponseSpec
 from litestar.params import Body, FromPath, HeaderParameter, QueryParameter
 
 from tenure.core.access import Role
+from tenure.core.commands import Done
 from tenure.core.task import TaskState
 from tenure.errors import InvalidError
 from tenure.hub.queries import check_page
@@ -17,6 +18,7 @@ from tenure.servers.rest import example
 from tenure.servers.rest.gate import HubRequest, api_of, needs
 from tenure.servers.rest.json_body import JsonBody
 from tenure.wire import api
+from tenure.wire import recovery as rb
 
 IdempotencyKey = Annotated[
     str | None,
@@ -137,10 +139,14 @@ async def get_why(request: HubRequest, task_id: FromPath[str]) -> api.Reason:
 async def cancel_task(
     request: HubRequest,
     task_id: FromPath[str],
-    data: Annotated[api.CancelRequest | None, Body(examples=[example.REASON])] = None,
-) -> api.CancelReply:
-    """Cancellation is a protocol: the reply says how far it has come. Asked twice it is asked once."""
-    return await api_of(request).cancel(request.user, task_id, data.because if data else "")
+    data: Annotated[rb.CancelRequest | None, Body(examples=[example.CANCEL])] = None,
+) -> rb.CancelReply:
+    """Cancellation is a protocol: the reply says how far it has come. Asked twice it is asked once. With `tree` all that
+    waits for the Task is canceled with it; with `number` one Attempt ends, and its Task waits for what you say next."""
+    asked = data or rb.CancelRequest()
+    return await api_of(request).cancel(
+        request.user, task_id, asked.because, tree=asked.tree, number=asked.number
+    )
 
 
 @post(
@@ -149,17 +155,54 @@ async def cancel_task(
     guards=[needs(Role.SUBMITTER)],
     status_code=200,
     tags=["tasks"],
-    summary="Try again, with a reason",
+    summary="Try again, with changes or with a reason",
 )
 async def retry_task(
     request: HubRequest,
     task_id: FromPath[str],
-    data: Annotated[api.RetryRequest, Body(examples=[example.REASON])],
+    data: Annotated[rb.RetryRequest, Body(examples=[example.RETRY])],
     idempotency_key: IdempotencyKey = None,
-) -> api.RetryReply:
-    """The next Attempt of a Task that waits for an answer; a new Task that continues one that has ended. An unknown
-    Attempt is reconciled instead."""
-    return await api_of(request).retry(request.user, task_id, data.because, idempotency_key)
+) -> rb.RetryReply:
+    """The next Attempt of a Task that waits for an answer; a new Task that continues one that has ended. The same again
+    after the same failure needs your reason, which is recorded as your word. An unknown Attempt is reconciled
+    instead."""
+    return await api_of(request).retry(request.user, task_id, data.because, idempotency_key, data.changes)
+
+
+@post(
+    "/v1/tasks/{task_id:str}/budget",
+    dto=JsonBody,
+    guards=[needs(Role.SUBMITTER)],
+    status_code=200,
+    tags=["tasks"],
+    summary="Let it use more",
+)
+async def raise_budget(
+    request: HubRequest,
+    task_id: FromPath[str],
+    data: Annotated[rb.RaiseRequest, Body(examples=[example.RAISE])],
+) -> api.TaskBody:
+    """Adds to what the Task may use, where it is limited, and moves its deadline. A Task that waits because its budget
+    was used up goes on. Asked twice it is added twice."""
+    return await api_of(request).raise_budget(request.user, task_id, data)
+
+
+@post(
+    "/v1/tasks/{task_id:str}/challenge",
+    dto=JsonBody,
+    guards=[needs(Role.SUBMITTER)],
+    status_code=200,
+    tags=["tasks"],
+    summary="Challenge an ended Attempt",
+)
+async def challenge_attempt(
+    request: HubRequest,
+    task_id: FromPath[str],
+    data: Annotated[rb.ChallengeRequest, Body(examples=[example.CHALLENGE])],
+) -> Done:
+    """Doubt what it says it did (`claim`), what it touched (`boundary`), how it failed (`failure`), or what it shows for
+    it (`evidence`). Whoever depends on the Task waits until the question is answered."""
+    return await api_of(request).challenge(request.user, task_id, data)
 
 
 def _needed(idempotency_key: str | None) -> str:
@@ -196,4 +239,6 @@ ROUTES = (
     get_why,
     cancel_task,
     retry_task,
+    raise_budget,
+    challenge_attempt,
 )

@@ -16,9 +16,11 @@ def test_every_kind_of_event_has_a_sentence_made_of_fields_that_it_has(kind: str
     class Fields(dict[str, object]):
         def __missing__(self, name: str) -> object:
             assert name in known, f"{kind} has no field {name}"
-            return Fields() if name in {"spec", "outcome"} else "report" if name == "kind" else []
+            is_inner = name in {"spec", "outcome", "hold"} or (kind, name) == ("policy_stored", "policy")
+            return Fields() if is_inner else "report" if name == "kind" else []
 
     known = {*KINDS[kind].__struct_fields__, "route", "verdict", "because"}
+    known |= {"name", "version"} if kind == "policy_stored" else set()
     assert SENTENCES[kind](Fields())
 
 
@@ -48,3 +50,28 @@ def test_sentences_read_like_this() -> None:
     )
     settled = {"effect_id": "e_1", "state": "absent", "reason": "rejected: no", "by": "ann"}
     assert event_text("effect_settled", settled) == "e_1 absent by ann: rejected: no"
+
+
+def test_what_was_decided_and_why_can_be_read() -> None:
+    decided = {
+        "number": 2,
+        "verdict": "failed",
+        "failure_class": "capacity",
+        "rule": "http-429",
+        "policy": "default/1",
+        "because": "the provider has no room until 12:00",
+        "refunded": True,
+    }
+    assert event_text("recovery_decided", decided) == (
+        "attempt 2 judged capacity by the rule http-429 of default/1: the provider has no room until 12:00; it does not count"
+    )
+    stop = {"number": 3, "step": "requested", "cause": "budget", "dimensions": ["tokens"]}
+    assert event_text("stop_advanced", stop) == "attempt 3: stop requested for its budget (tokens)"
+    used = {"accounts": ["hub"], "used": {"wall_ms": 90_000, "cost_usd_micros": 20_000, "tokens": 1200}}
+    assert event_text("budget_settled", used) == (
+        "settled in hub: running 1 min 30 s, cost $0.02, tokens 1,200 was used"
+    )
+    opened = {"quota": "anthropic", "until_ms": 1_800_000_000_000, "because": "429"}
+    assert event_text("circuit_opened", opened) == (
+        "anthropic is left alone until 2027-01-15T08:00:00.000Z: 429"
+    )

@@ -26,9 +26,15 @@ def submit(hub: HubInThread, *words: str) -> str:
     return str(done.json["task_id"])
 
 
-def completed(hub: HubInThread, node: PlayedNode, name: str, verdict: Verdict = Verdict.COMPLETED) -> str:
-    """A Task that has run to its end."""
-    task_id = submit(hub, name, "--to", "local@laptop", "--", "true")
+ONCE = ("--policy", "once")
+"""A Task that ends with its first Attempt, however that ends."""
+
+
+def completed(
+    hub: HubInThread, node: PlayedNode, name: str, verdict: Verdict = Verdict.COMPLETED, *words: str
+) -> str:
+    """A Task whose Attempt has ended."""
+    task_id = submit(hub, name, "--to", "local@laptop", *words, "--", "true")
     grant = node.take()
     assert grant.task_id == task_id
     assert node.report(grant, verdict, summary=f"{name} is over") == "recorded"
@@ -172,22 +178,32 @@ def test_a_completed_task_says_so_everywhere(hub: HubInThread, node: PlayedNode)
 
 
 @pytest.mark.parametrize(
-    ("verdict", "code"), [(Verdict.FAILED, 1), (Verdict.TIMED_OUT, 124), (Verdict.ASKED, 4)]
+    ("verdict", "words", "code"),
+    [
+        (Verdict.FAILED, ONCE, 1),
+        (Verdict.TIMED_OUT, ONCE, 124),
+        (Verdict.FAILED, (), 4),
+        (Verdict.TIMED_OUT, (), 4),
+        (Verdict.ASKED, (), 4),
+    ],
 )
 def test_the_exit_code_says_how_a_task_ended(
-    hub: HubInThread, node: PlayedNode, verdict: Verdict, code: int
+    hub: HubInThread, node: PlayedNode, verdict: Verdict, words: tuple[str, ...], code: int
 ) -> None:
-    task_id = completed(hub, node, f"Ends {verdict}", verdict)
+    task_id = completed(hub, node, f"Ends {verdict}", verdict, *words)
     done = hub.call("watch", task_id)
     assert done.code == code
     if code != 4:
         assert all(f"tenure {one} {task_id}" in done.out for one in ("log", "show", "retry"))
+    else:
+        assert "needs you" in done.out
+        assert task_id in hub.call("attention").out
 
 
 def test_a_task_behind_one_that_failed_needs_you_and_says_what_to_type(
     hub: HubInThread, node: PlayedNode
 ) -> None:
-    first = completed(hub, node, "Breaks", Verdict.FAILED)
+    first = completed(hub, node, "Breaks", Verdict.FAILED, *ONCE)
     done = hub.call(
         "submit", "--no-repo", "Behind it", "--to", "nobody", "--after", first, "--wait-s", "30", "--", "true"
     )
@@ -235,7 +251,7 @@ def test_a_canceled_task_ends_canceled_with_the_reason(hub: HubInThread) -> None
 
 
 def test_a_task_that_has_ended_is_continued_by_a_new_one(hub: HubInThread, node: PlayedNode) -> None:
-    task_id = completed(hub, node, "Fails", Verdict.FAILED)
+    task_id = completed(hub, node, "Fails", Verdict.FAILED, *ONCE)
     assert hub.call("retry", task_id).code == 64
     reply = hub.call("retry", "--json", task_id, "--because", "the network is back").json
     assert reply["continues"] == task_id
@@ -265,7 +281,7 @@ def test_events_show_sentences_for_people_and_every_event_for_programs(
 
 
 def test_a_failure_is_shown_with_its_class(hub: HubInThread, node: PlayedNode) -> None:
-    task_id = submit(hub, "Breaks", "--to", "local@laptop", "--", "true")
+    task_id = submit(hub, "Breaks", "--to", "local@laptop", *ONCE, "--", "true")
     node.report(node.take(), Verdict.FAILED, summary="check failed", failure_class=FailureClass.VALIDATION)
     assert "check failed [validation]" in hub.call("show", task_id).out
 
@@ -273,7 +289,7 @@ def test_a_failure_is_shown_with_its_class(hub: HubInThread, node: PlayedNode) -
 def test_an_agents_words_cannot_steer_the_terminal(hub: HubInThread, node: PlayedNode) -> None:
     task_id = submit(hub, "Evil", "--to", "local@laptop", "--", "true")
     node.report(node.take(), Verdict.FAILED, summary="\x1b[2Jgone\x1b]0;title\x07")
-    for words in (("show", task_id), ("events", task_id), ("list",), ("watch", task_id)):
+    for words in (("show", task_id), ("events", task_id), ("list",), ("watch", task_id), ("attention",)):
         done = hub.call(*words)
         assert "\x1b" not in done.out + done.err
 

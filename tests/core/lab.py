@@ -10,9 +10,11 @@ from msgspec.structs import replace
 
 from tenure.core import commands as cm
 from tenure.core import effect_commands as ec
+from tenure.core.account import Account
 from tenure.core.attempt import Answer, Attempt, Outcome, Usage, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.canonical import digest, text_digest
+from tenure.core.circuit import Circuit
 from tenure.core.decide import decide
 from tenure.core.delivery import Delivery, Now, Progress, Terms
 from tenure.core.effect import Effect
@@ -33,6 +35,7 @@ from tenure.core.ids import (
 )
 from tenure.core.invariants import step_violations, world_violations
 from tenure.core.recipient import Node, Recipient, RecipientSpec
+from tenure.core.review import Review
 from tenure.core.scope import EffectKind, Scope
 from tenure.core.task import Task, TaskSpec
 from tenure.core.why import Reason, WhyFacts, why
@@ -323,6 +326,9 @@ class Lab:
             recipients=tuple(self.world.every(Recipient)),
             nodes={one.node_id: one for one in self.world.every(Node)},
             attention=tuple(one for one in self.world.every(Attention) if one.subject.startswith(task_id)),
+            circuits={one.quota: one for one in self.world.every(Circuit)},
+            accounts={one.account_id: one for one in self.world.every(Account)},
+            reviews={one.task_id: one for one in self.world.every(Review) if one.is_open},
         )
         return why(facts, self.now.wall_ms)
 
@@ -349,3 +355,9 @@ class Lab:
 
     def open_items(self) -> list[str]:
         return sorted(str(one.kind) for one in self.world.every(Attention) if one.open)
+
+
+class QuickLab(Lab):
+    """For long runs: it does not see a value that is changed in place."""
+
+    copies_deep = False

@@ -27,7 +27,7 @@ from tenure.core.recipient import RecipientSpec
 from tenure.core.task import Task, TaskSpec, TaskState, queue_key
 from tenure.core.world import World
 from tenure.errors import InvariantError
-from tenure.ledger import statement
+from tenure.ledger import sqlite_reads, statement
 from tenure.ledger.loaded_world import LoadedWorld
 from tenure.ledger.queues import Lines, Queues
 from tenure.ledger.shelf import Shelf
@@ -416,3 +416,22 @@ def test_every_look_up_walks_the_index_that_was_made_for_it(database: Path, name
     assert scans <= ({"SCAN lines", "SCAN q"} if name == "QUEUED" else set())
     if name == "QUEUED":
         assert not any("USE TEMP B-TREE" in step for step in plan)
+
+
+@pytest.mark.parametrize(
+    ("text", "index"),
+    [
+        (f"SELECT task_id FROM tasks {sqlite_reads.HELD_TASKS}", "tasks_held"),
+        (
+            "SELECT DISTINCT held_on FROM tasks WHERE held_on IS NOT NULL ORDER BY held_on LIMIT ?",
+            "tasks_held",
+        ),
+        ("SELECT task_id FROM tasks WHERE due_at_ms <= ? ORDER BY due_at_ms, task_id LIMIT ?", "tasks_due"),
+        ("SELECT min(due_at_ms) FROM tasks WHERE due_at_ms IS NOT NULL", "tasks_due"),
+    ],
+)
+def test_holds_and_deadlines_are_found_by_their_indexes(database: Path, text: str, index: str) -> None:
+    with raw(database) as connection:
+        parameters = [1] * text.count("?")
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", parameters)]
+    assert all(index in step for step in plan if "tasks" in step), plan

@@ -150,6 +150,24 @@ async def test_every_ledger_sweeps_leases_patiently(desk: Desk) -> None:
     assert await desk.ledger.execute_patiently(asked) == [cm.DueAnswer("not_yet")] * 20
 
 
+async def test_it_leaves_a_gap_after_a_commit_for_others_and_none_otherwise(
+    engine: CountingEngine, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gaps: list[float] = []
+
+    async def slept(seconds: float) -> None:
+        gaps.append(seconds)
+
+    ours = group(engine, clock)
+    with monkeypatch.context() as patched:
+        patched.setattr("tenure.ledger.group_commit.asyncio.sleep", slept)
+        await ours.execute_patiently([due(one) for one in range(50)])
+        assert gaps == []
+        await ours.execute(due(1))
+        await ours.execute_patiently([due(one) for one in range(50)])
+    assert len(gaps) == 1
+
+
 class TestPace:
     def test_it_grows_while_its_commits_are_short_and_shrinks_when_they_are_long(self) -> None:
         pace = Pace(500)

@@ -259,7 +259,7 @@ async def test_those_who_wait_for_a_task_are_found_until_they_are_told(desk: Des
 
 async def test_a_task_that_continues_a_failed_one_releases_who_waited_for_that(desk: Desk) -> None:
     await desk.start()
-    failed = await desk.submit()
+    failed = await desk.submit(policy="once")
     waiting = await desk.submit(after=(failed,), route="elsewhere")
     (delivery,) = await desk.claim()
     await desk.ack(delivery)

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tenure.core import commands as cm
+from tenure.core import desk_commands as dc
 from tenure.core.ids import DeliveryId, IncarnationId
 from tenure.core.task import Task
 from tenure.core.world import ENTITY_KINDS
 from tenure.ledger import audit
 from tenure.ledger.row import TABLES
 from tests.eventually import eventually
-from tests.ledger.desk import Desk, HandClock, lived, raw, sqlite_ledger
+from tests.ledger.desk import CLAUDE, NODE, Desk, HandClock, lived, raw, sqlite_ledger
 
 WRITER = """
 import asyncio, sys
@@ -60,6 +61,10 @@ async def test_a_ledger_opened_again_goes_on_where_it_ended(
     assert everything(database) == before
     await second.run(cm.StartHub(IncarnationId("i_hub2"), "1"))
     second.count = first.count
+    for subject in ("hub", "project:paid", NODE, CLAUDE):
+        assert await second.run(dc.Unpause(subject, "ann", "it has moved")) == cm.Done()
+    assert await second.claim() == [], "its circuit is still open, and one was let through"
+    assert await second.run(dc.CloseCircuit(CLAUDE, "ann", "there is room")) == cm.Done()
     task_id = await second.completed()
     assert await second.run(cm.Due(DeliveryId("d_none"))) == cm.DueAnswer("nothing")
     assert await second.ledger.find(Task, task_id) is not None

@@ -30,14 +30,15 @@ from tenure.ledger.memory import MemoryEngine
 from tenure.ledger.migrating import bring_up_to_date
 from tenure.ledger.row import TABLES
 from tenure.ledger.sqlite_engine import SqliteEngine
-from tests.core.lab import Lab
+from tests.core.lab import QuickLab
 from tests.ledger.desk import connector
 from tests.stateful import test_core_machine as core
+from tests.stateful import test_recovery_machine as recovery
 
 SMALL_CACHE = 4_000
 
 
-class NotingLab(Lab):
+class NotingLab(QuickLab):
     """A Lab that keeps what was asked, when, and what was answered."""
 
     def __init__(self, *args: Any) -> None:
@@ -50,14 +51,15 @@ class NotingLab(Lab):
         return reply
 
 
-class LedgerMachine(core.CoreMachine):
-    """The core's machine; at its end the engines have to say the same."""
+class Engines:
+    """Beside a machine of the core: at its end the engines have to say the same."""
 
     lab: NotingLab
 
     def __init__(self) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(core, "Lab", NotingLab)
+            for module in (core, recovery):
+                patch.setattr(module, "QuickLab", NotingLab)
             super().__init__()
         self.cuts: list[int] = [3]
         self.foresees = True
@@ -134,7 +136,19 @@ def empty_database() -> Path:
     return path
 
 
+class LedgerMachine(Engines, core.CoreMachine):
+    pass
+
+
+class RecoveryLedgerMachine(Engines, recovery.RecoveryMachine):
+    pass
+
+
 LedgerMachine.TestCase.settings = settings(
     max_examples=60, stateful_step_count=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+RecoveryLedgerMachine.TestCase.settings = settings(
+    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 TestTheRecordIsTheWorld = LedgerMachine.TestCase
+TestTheRecordOfRecoveryIsTheWorld = RecoveryLedgerMachine.TestCase

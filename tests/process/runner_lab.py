@@ -179,7 +179,9 @@ def is_alive(pid: int) -> bool:
 
 
 def is_stopped(pid: int) -> bool:
-    """Stopped by a signal, or frozen with its cgroup: in either case its clock of CPU time stands still."""
+    """Stopped by a signal, or frozen with its cgroup: in either case its clock of CPU time stands still.
+
+    A shell that was stopped while its child (vfork) had not executed its program yet waits for it in the kernel."""
     process = process_of(pid)
     if process is None:
         return False
@@ -187,7 +189,9 @@ def is_stopped(pid: int) -> bool:
         line for line in read_file(f"/proc/{pid}/cgroup").decode().splitlines() if line.startswith("0::")
     )
     events = read_file(f"{PLATFORM.cgroup_parent}{line[3:]}/cgroup.events") if PLATFORM.cgroup_parent else b""
-    return process.state == "T" or b"frozen 1" in events
+    children = [one for one in read_processes().values() if one.parent == pid]
+    waits = process.state == "D" and any(one.state == "T" for one in children)
+    return process.state == "T" or waits or b"frozen 1" in events
 
 
 def gone(*pids: int) -> bool:

@@ -84,6 +84,10 @@ class RecoveryRules:
         return [one for one in every if one.ended_at_ms is None and one.state is DeliveryState.DELIVERED]
 
     def pick_held(self, data: Any) -> Delivery | None:
+        """One that is at work; if none is, the nodes look for work first."""
+        if not self.held_deliveries():
+            for node in (0, 1):
+                self.take_work(node, 2)
         held = self.held_deliveries()
         return data.draw(st.sampled_from(held)) if held else None
 

@@ -23,7 +23,7 @@ from tenure.core.recipient import Node, Recipient
 from tenure.core.review import Review
 from tenure.core.task import Task
 from tenure.core.why import WhyFacts, why
-from tests.core.lab import Lab
+from tests.core.lab import QuickLab
 from tests.stateful.effect_rules import SCOPE, EffectRules
 from tests.stateful.recovery_rules import RecoveryRules
 
@@ -35,10 +35,6 @@ TERMS = Terms(
     stall_after_ms=9_000,
     max_offers=2,
 )
-
-
-class QuickLab(Lab):
-    copies_deep = False
 
 
 class CoreMachine(EffectRules, RecoveryRules, RuleBasedStateMachine):

@@ -31,11 +31,13 @@ CATALOG: dict[str, tuple[Row, ...]] = {
     ),
     "Decide": (
         ("attention", "attention", "List what needs you."),
+        ("resolve", "resolving", "Answer a question of `tenure attention`."),
         ("approve", "effect_answers", "Allow an effect, or a task's attempt, that waits for a person."),
         ("reject", "effect_answers", "Refuse an effect, or a task's attempt, that waits for a person."),
         ("reconcile", "reconciliation", "Answer for an attempt whose outcome is unknown."),
-        ("cancel", "tasks", "Cancel a task."),
-        ("retry", "tasks", "Let a task be tried again, with your reason."),
+        ("cancel", "canceling", "Cancel a task."),
+        ("retry", "retrying", "Let a task be tried again, with what you change."),
+        ("challenge", "review", "Challenge an attempt that has ended, or answer a challenge."),
     ),
     "Use the result": (
         ("diff", "changes", "Show what an attempt changed, as a patch."),
@@ -50,6 +52,12 @@ CATALOG: dict[str, tuple[Row, ...]] = {
     "Operate": (
         ("nodes", "fleet", "List nodes, release one from quarantine, or forget one."),
         ("recipients", "fleet", "List recipients: what may be given work, and whether it can take it now."),
+        ("pause", "pause", "Start nothing new at the hub, a project, a node or a recipient."),
+        ("resume", "pause", "Let new work start again where it was paused."),
+        ("project", "project", "Show projects: what runs, what they may use, what each weighs."),
+        ("budget", "budget", "Show and set what projects, the hub and tasks may use."),
+        ("policy", "policy", "Show, check, store and choose what follows from a failure."),
+        ("circuits", "circuit", "List providers that are left alone for lack of room, or close one."),
         ("schedule", "schedules", "Submit a task again and again, at times of a time zone."),
         ("token", "tokens", "Issue, list and revoke tokens."),
         ("provider", "providers", "Configure where effects land, and the credentials for it."),

@@ -167,7 +167,13 @@ def decide_challenge(draft: Draft, command: Challenge) -> Done | Refusal:
         AttentionKind.CHALLENGED,
         attempt.attempt_id,
         f"{command.by} challenges the {command.about} of {attempt.attempt_id}: {command.because}",
-        {"about": str(command.about), "by": command.by, "because": command.because},
+        {
+            "about": str(command.about),
+            "by": command.by,
+            "because": command.because,
+            # The same words again are another challenge, so they are asked again.
+            "times": draft.get(Review, command.task_id).times,
+        },
     )
     return Done()
 

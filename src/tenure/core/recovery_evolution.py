@@ -118,7 +118,7 @@ def stop_advanced(space: Space, event: rv.StopAdvanced, now: Now) -> None:
             event.number, event.step, event.cause, event.because, event.by, now.wall_ms, event.dimensions
         )
         arm_cancel(space, task, event.grace_ms, now)
-        space.put(replace(task, stop=stop, queue_key=None))
+        space.put(replace(task, stop=stop, queue_key=None, needs_approval=False))
         return
     if before is None or event.step not in CANCEL_TRANSITIONS[before.step]:
         raise InvariantError(f"the stop of {task.task_id}/{event.number} cannot go to {event.step}")

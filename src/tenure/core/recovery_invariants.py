@@ -285,7 +285,7 @@ def _account_steps(before: World, after: World) -> list[str]:
         later = after.find(Account, account.account_id)
         if later is None:
             found.append(f"durable: {account.account_id} is gone")
-        elif later.since_ms == account.since_ms and not _covers(later.used, account.used):
+        elif later.used != NOTHING and later.since_ms == account.since_ms and not _covers(later.used, account.used):
             found.append(f"bounded: {account.account_id} has given back some of what was used")
     return found + _charges(before, after)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tenure.core import events as ev
 from tenure.core import recovery_events as rv
 from tenure.core.accounting import give_back
-from tenure.core.asking import ask
+from tenure.core.asking import ask, settle
 from tenure.core.attempt import Attempt, AttemptState, Verdict
 from tenure.core.attention import AttentionKind
 from tenure.core.commands import CancelAnswer, Refusal
@@ -17,6 +17,7 @@ from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.desk_commands import StopAttempt
 from tenure.core.draft import Draft
 from tenure.core.exhaustion import exhaust
+from tenure.core.ids import attempt_id
 from tenure.core.limits import REASON_LENGTH
 from tenure.core.policy import Action
 from tenure.core.task import CANCEL_TRANSITIONS, CancelStep, Stop, StopCause, Task
@@ -65,6 +66,8 @@ def request_stop(
             grace_ms=draft.terms.cancel_grace_ms,
         )
     )
+    newest = attempt_id(task.task_id, task.attempts)
+    settle(draft, AttentionKind.APPROVAL, newest, "it was asked to stop before anybody allowed it")
     delivery = draft.get(Delivery, task.lease) if task.lease is not None else None
     if delivery is not None and delivery.state is DeliveryState.CLAIMED:
         draft.emit(

@@ -42,6 +42,10 @@ def wants_verdict(wants: Wants, task: Task, verdict: Verdict | None) -> None:
     nobody is asked anything."""
     if verdict is not None and (verdict is not Verdict.COMPLETED or task.is_cancel_requested):
         wants_going_on(wants, task)
+    if verdict is Verdict.UNKNOWN:
+        newest = attempt_id(task.task_id, task.attempts)
+        wants.item(newest, AttentionKind.UNKNOWN)
+        wants.look_up("reported", newest)
 
 
 def desk_plan(command: DeskNamed, wants: Wants, _world: LoadedWorld) -> Plan:

@@ -12,7 +12,8 @@ An entry (one `execute_many`) is never cut: it is committed in one batch, even i
 than the bound. What nobody waits for (`execute_patiently`) comes in entries so short that they are hardly noticed
 (`pace`). One of them makes a batch of its own when nobody else waits; if somebody does, it steps back once, so that a
 sweep of thousands holds nobody up, and then goes along, so that it ends under any load. Then it is decided last: a
-report that comes with the command that would revoke its lease wins.
+report that comes with the command that would revoke its lease wins. After a commit for others the next one leaves a gap
+as long as such a commit; with nobody else there is none.
 
 A caller that is gone before its batch was closed is dropped from it: nothing of it happens. Once its batch is
 closed its command takes effect, whether or not somebody still waits."""
@@ -121,6 +122,7 @@ class GroupCommit:
         self._patient: deque[_Entry] = deque()
         self._pace = Pace(self._bounds.max_batch)
         self._stepped_back = False
+        self._others_came = False
         self._waiting = 0
         self._arrivals = 0
         self._driver: asyncio.Task[None] | None = None
@@ -142,6 +144,11 @@ class GroupCommit:
     async def execute_patiently(self, commands: Sequence[Command]) -> list[Reply]:
         replies: list[Reply] = []
         while len(replies) < len(commands):
+            if self._others_came:
+                # Whoever just got a reply reads on and asks for the next thing; without a gap they would share the
+                # interpreter with the next piece, and then wait for its commit.
+                self._others_came = False
+                await asyncio.sleep(self._pace.usual_s)
             # One entry at a time, so the queue needs no bound.
             self._refuse_if_closed()
             some = commands[len(replies) : len(replies) + self._pace.size]
@@ -260,6 +267,7 @@ class GroupCommit:
         return size + len(self._entries[0].commands) <= self._bounds.max_batch
 
     def _measure(self, for_others: bool, patient: bool, took_ns: int) -> None:
+        self._others_came = self._others_came or for_others
         if not patient:
             self._pace.others_took(took_ns)
         elif not for_others:

@@ -80,10 +80,29 @@ def _about_task(wants: Wants, world: LoadedWorld, task_id: str) -> Plan:
     wants.key(Attempt, newest)
     wants.item(newest, AttentionKind.STALLED)
     wants_going_on(wants, task)
-    if task.lease is not None:
-        wants.key(Delivery, task.lease)
+    wants_creation(wants, task.spec)
+    wants.key(Gate, task.spec.concurrency_key)
+    wants.key(Review, *task.spec.dependencies)
+    yield
+    attempt = world.shelves[Attempt].peek(newest)
+    last = task.lease or (attempt.last_delivery if attempt is not None else None)
+    if last is not None:
+        wants.key(Delivery, last)
         yield
-        yield from _about_delivery(wants, world, task.lease)
+        yield from _about_delivery(wants, world, last)
+
+
+def _challenge(command: dc.Challenge | dc.AnswerChallenge, wants: Wants, world: LoadedWorld) -> Plan:
+    wants.key(Task, command.task_id)
+    wants.key(Review, command.task_id)
+    if isinstance(command, dc.Challenge):
+        wants.key(Attempt, attempt_id(command.task_id, command.number))
+    yield
+    review = world.shelves[Review].peek(command.task_id)
+    number = (
+        command.number if isinstance(command, dc.Challenge) else review.number if review is not None else 0
+    )
+    wants.item(attempt_id(command.task_id, number), AttentionKind.CHALLENGED)
 
 
 def _reconcile(command: cm.Reconcile, wants: Wants, world: LoadedWorld) -> Plan:
@@ -318,17 +337,7 @@ def _webhook(command: ReceiveWebhook, wants: Wants, _world: LoadedWorld) -> Plan
     yield
 
 
-TaskNamed = (
-    cm.Cancel
-    | cm.Retry
-    | dc.RaiseBudget
-    | dc.StopAttempt
-    | dc.GiveUp
-    | dc.Challenge
-    | dc.AnswerChallenge
-    | dc.Reconsider
-    | dc.DueTask
-)
+TaskNamed = cm.Cancel | cm.Retry | dc.RaiseBudget | dc.StopAttempt | dc.GiveUp | dc.Reconsider | dc.DueTask
 
 _PLANS: dict[type[Any], Callable[[Any, Wants, LoadedWorld], Plan]] = {
     cm.Submit: _submit,
@@ -371,8 +380,8 @@ _PLANS: dict[type[Any], Callable[[Any, Wants, LoadedWorld], Plan]] = {
     dc.RaiseBudget: _task,
     dc.StopAttempt: _task,
     dc.GiveUp: _task,
-    dc.Challenge: _task,
-    dc.AnswerChallenge: _task,
+    dc.Challenge: _challenge,
+    dc.AnswerChallenge: _challenge,
     dc.Reconsider: _task,
     dc.DueTask: _task,
     ReceiveWebhook: _webhook,

@@ -28,6 +28,11 @@ class Pace:
         self._usual_ns = FIRST_USUAL_NS
         self.size = min(FIRST, most)
 
+    @property
+    def usual_s(self) -> float:
+        """What a commit that somebody waits for usually takes."""
+        return self._usual_ns / 1e9
+
     def others_took(self, took_ns: int) -> None:
         """A commit that somebody waited for took so long."""
         longer_ns = took_ns - self._usual_ns

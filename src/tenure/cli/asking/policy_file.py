@@ -271,9 +271,7 @@ def _key(name: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """JSON's texts, numbers and lists of them are TOML's."""
-    return msgspec.json.encode(value).decode().replace(",", ", ") if isinstance(value, list) else _one(value)
-
-
-def _one(value: Any) -> str:
+    """JSON's texts and numbers are TOML's."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, cast('list[Any]', value)))}]"
     return msgspec.json.encode(value).decode()

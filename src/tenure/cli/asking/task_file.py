@@ -2,8 +2,8 @@
 
 `base` (a revision) may stand instead of `base_sha`, a shell line instead of a check's table, a duration (`30m`) instead
 of `timeout_s`, `deadline` (a time, or `+2h`) instead of `deadline_at`, and in `[budget]` `wall` (a duration) and `cost` (US
-dollars) instead of `wall_s` and `cost_usd_micros`. A file with `[[tasks]]`, each with a `key`, is submitted as one batch; its tasks may wait for one another
-with `after = ["key:KEY"]`. Flags stand over what the file says; a batch takes no flags.
+dollars) instead of `wall_s` and `cost_usd_micros`. A file with `[[tasks]]`, each with a `key`, is submitted as one batch;
+its tasks may wait for one another with `after = ["key:KEY"]`. Flags stand over what the file says; a batch takes no flags.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ async def source_of(cli: Invocation, options: TaskOptions) -> Source | None:
     from tenure.runtime.git import Git
 
     base = options.base or cli.settings.defaults.base
-    if options.repo and _URL.match(options.repo):
+    if options.repo and is_remote(options.repo):
         return remote_source(options.repo, options.base)
     user = UserRepository(absolute(options.repo or "."), Git(cli.env))
     try:
@@ -133,6 +133,11 @@ async def source_of(cli: Invocation, options: TaskOptions) -> Source | None:
 
 def absolute(path: str) -> Path:
     return Path(path).expanduser().absolute()
+
+
+def is_remote(repository: str) -> bool:
+    """Is it named by a URL, so that it is not on this machine?"""
+    return _URL.match(repository) is not None
 
 
 def remote_source(url: str, base: str | None) -> Source:

@@ -57,6 +57,9 @@ def state_of(node: NodeBody) -> str:
         return "forgotten"
     if node.quarantined:
         return "quarantined"
+    if node.paused is not None:
+        word = "drains" if node.paused.drain else "paused"
+        return f"{word}, by {node.paused.by}: {node.paused.because}"
     return "enrolled" if node.compatible else f"contract {node.contract} is not spoken"
 
 
@@ -110,12 +113,14 @@ async def recipients(cli: Invocation) -> None:
             one.harness,
             one.model or "",
             one.isolation,
+            one.provider or "",
             " ".join(one.pools),
-            one.why,
+            one.why if one.circuit_until_at is None else f"{one.why} (until {one.circuit_until_at})",
         )
         for one in found
     )
-    cli.out.table(("recipient", "busy", "harness", "model", "isolation", "pools", "now"), rows)
+    head = ("recipient", "busy", "harness", "model", "isolation", "provider", "pools", "now")
+    cli.out.table(head, rows)
 
 
 async def every_node(hub: HubClient) -> list[NodeBody]:

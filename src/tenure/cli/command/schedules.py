@@ -117,7 +117,15 @@ async def request_of(
     from tenure.cli.command.submission import filed_request, flagged_request, work_in
     from tenure.errors import InvalidError
 
-    for flag, value in (("--key", task.key), ("--after", task.after), ("--not-before", task.not_before)):
+    of_one = {
+        "--key": task.key,
+        "--after": task.after,
+        "--after-failure": task.after_failure,
+        "--after-end": task.after_end,
+        "--not-before": task.not_before,
+        "--deadline": task.deadline,
+    }
+    for flag, value in of_one.items():
         if value is not None:
             raise InvalidError(
                 f"{flag} is about one task, and a schedule submits many; leave it out", option=flag

@@ -9,7 +9,10 @@ from tenure.cli.exit_code import NEEDS_YOU, TIMED_OUT
 from tenure.cli.text.effect import effect_section, scope_text
 from tenure.cli.text.evidence import changes_text, evidence_of, not_stored_because
 from tenure.cli.text.moment import shown_age, shown_duration
+from tenure.cli.text.money import shown_usd
 from tenure.cli.text.output import one_line
+from tenure.cli.text.recovery import budget_text, review_text, share_text, stop_text, used_text, why_made
+from tenure.core.task import DEFAULT_PROJECT
 from tenure.wire.codec import parse_instant
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from tenure.wire.effects import EffectBody
 
 OBJECTIVE_LINES = 12
+DEFAULT_POLICY = "default"
 
 
 def tell_ending(cli: Invocation, ending: Ending, *, beside_output: bool) -> None:
@@ -63,6 +67,10 @@ def answer_to(task: TaskBody) -> str:
             return f"tenure approve {name} --because …    tenure reject {name} --because …"
         case "dependency_failed":
             return f"tenure retry {task.why.blocker} --because …    tenure cancel {name}"
+        case "exhausted":
+            return f"tenure attention {name} says what was tried    tenure budget raise {name} … --because …"
+        case "authorization" | "configuration" | "contradiction" | "failed" | "stopped" | "asked":
+            return f"tenure attention {name} says what you may answer    tenure retry {name} …"
         case _:
             return f"tenure show {name} says what is known and what you may answer"
 
@@ -113,8 +121,23 @@ def task_pairs(task: TaskBody, now_ms: int, *, details: bool) -> Iterator[tuple[
     yield from (("check", check_text(check)) for check in task.checks)
     yield "may", scope_text(task.scope)
     yield "after", ", ".join(task.after)
+    yield "after fail", ", ".join(task.after_failure)
+    yield "after end", ", ".join(task.after_end)
     yield "not before", task.not_before_at
+    yield "deadline", task.deadline_at
     yield "time limit", shown_duration(task.timeout_s) if task.timeout_s else None
+    yield "project", task.project if details or task.project != DEFAULT_PROJECT else None
+    yield "priority", f"{task.priority:+d}" if task.priority else None
+    yield "one of", f"the tasks with the key {task.concurrency_key}" if task.concurrency_key else None
+    yield (
+        "policy",
+        task.policy if details or (task.policy or "").partition("/")[0] != DEFAULT_POLICY else None,
+    )
+    yield "used", used_text(task) if details or task.attempts > 1 else None
+    yield "left", budget_text(task, every=details) if details or not task.ended_at else None
+    yield "held", f"{task.hold.because} ({task.hold.subject})" if task.hold else None
+    yield "stop", stop_text(task.stop)
+    yield "challenge", review_text(task.review)
     yield "continues", task.continues
     yield "labels", ", ".join(f"{name}={value}" for name, value in task.labels.items())
     yield "submitted", f"{shown_age(task.submitted_at, now_ms)} by {task.submitted_by}"
@@ -163,20 +186,28 @@ def now_of(attempt: AttemptBody) -> str:
 def attempt_pairs(attempt: AttemptBody, now_ms: int, *, details: bool) -> Iterator[tuple[str, Any]]:
     failure = f" [{attempt.failure_class}]" if attempt.failure_class else ""
     yield "said", one_line(attempt.summary, 300) + failure if attempt.summary else failure.strip()
-    yield "because", attempt.because
+    yield from why_made(attempt)
     yield "started", shown_age(attempt.started_at, now_ms) if attempt.started_at else None
     yield "took", shown_duration(attempt_seconds(attempt)) if attempt.ended_at else None
     yield "changed", changes_text(attempt)
     yield "not stored", one_line(not_stored_because(attempt), 300)
     yield "used", usage_text(attempt.usage)
-    yield "isolation", evidence_of(attempt).get("isolation")
+    yield "may use", share_text(attempt)
+    yield "isolation", isolation_of(attempt)
     if attempt.answer:
         yield "answer", f"{attempt.answer} by {attempt.answer_by}: {attempt.answer_because}"
     if details:
         yield "harness", f"{attempt.harness or 'any'}{', model ' + attempt.model if attempt.model else ''}"
+        yield "policy", attempt.policy
         yield "head", attempt.head_sha
         yield "class by", attempt.failure_rule
         yield "spec", attempt.spec_digest
+
+
+def isolation_of(attempt: AttemptBody) -> str | None:
+    """How the Attempt was kept apart: as its own evidence says, else as it was granted."""
+    granted = attempt.deliveries[-1].isolation or "open" if attempt.deliveries else None
+    return evidence_of(attempt).get("isolation") or granted
 
 
 def usage_text(usage: dict[str, Any]) -> str:
@@ -185,7 +216,7 @@ def usage_text(usage: dict[str, Any]) -> str:
     if usage.get("input_tokens") or usage.get("output_tokens"):
         parts.append(f"{usage.get('input_tokens', 0)} tokens in, {usage.get('output_tokens', 0)} out")
     if usage.get("cost_usd_micros"):
-        parts.append(f"${usage['cost_usd_micros'] / 1_000_000:.4f}")
+        parts.append(shown_usd(usage["cost_usd_micros"]))
     if usage.get("tool_calls"):
         parts.append(f"{usage['tool_calls']} tool calls")
     if usage.get("cpu_s"):

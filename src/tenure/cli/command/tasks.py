@@ -1,4 +1,4 @@
-"""`tenure list`, `show`, `watch`, `why`, `cancel` and `retry`."""
+"""`tenure list`, `show`, `watch` and `why`."""
 
 from __future__ import annotations
 
@@ -176,73 +176,3 @@ async def why(cli: Invocation, task: TaskArgument) -> None:
     cli.out.data(reason)
     if not cli.out.json:
         cli.out.say(reason.sentence + (f" (until {reason.until_at})" if reason.until_at else ""))
-
-
-class CancelOptions(NamedTuple):
-    """What `cancel` takes."""
-
-    because: Annotated[
-        str, typer.Option("--because", metavar="REASON", help="Why; it is kept with the task.")
-    ] = ""
-    wait: Annotated[
-        bool, typer.Option("--wait", "-w", help="Show the steps until nothing of it runs any more.")
-    ] = False
-
-
-@command(app, "cancel")
-async def cancel(cli: Invocation, task: TaskArgument, options: CancelOptions) -> int:
-    """Cancel a task.
-
-    From now on nothing of it is started. What runs is asked to stop, and its node says how it ended; if it says nothing
-    in time, the outcome is unknown, and that is what is recorded. `cancel` ends with 0 once the request is recorded.
-    """
-    from tenure.cli.asking.lookup import connected, task_id_of
-    from tenure.cli.command.following import FollowOptions, follow
-    from tenure.cli.command.task_text import ending_lines
-
-    async with connected(cli) as hub:
-        task_id = await task_id_of(hub, task)
-        reply = await hub.cancel(task_id, options.because)
-        if not options.wait:
-            cli.out.data(reply)
-            cli.out.say(f"{task_id}: cancel {reply.step}") if not cli.out.json else None
-            return 0
-        ending = await follow(cli, hub, task_id, FollowOptions(details=True))
-    cli.out.data({"task_id": task_id, "step": ending.task.cancel_step, "task": ending.task})
-    if not cli.out.json:
-        for line in ending_lines(ending):
-            cli.out.say(line)
-    return 0
-
-
-@command(app, "retry")
-async def retry(
-    cli: Invocation,
-    task: TaskArgument,
-    because: Annotated[
-        str,
-        typer.Option(
-            "--because",
-            metavar="REASON",
-            help="Why it should be otherwise this time, or your answer to its question.",
-        ),
-    ],
-) -> None:
-    """Let a task be tried again, with your reason.
-
-    A task that asked something gets its next attempt, with your reason as the answer. One that has ended stays ended: a
-    new task continues it. Both begin at the same commit, with the same command and checks: for a fix in the repository,
-    submit anew. One whose outcome is unknown is answered with `tenure reconcile`.
-    """
-    from tenure.cli.asking.lookup import connected, task_id_of
-    from tenure.runtime.clock import RealClock
-    from tenure.runtime.ids import RealIds
-
-    async with connected(cli) as hub:
-        task_id = await task_id_of(hub, task)
-        # Under a key of its own it may be sent again after a lost answer.
-        reply = await hub.retry(task_id, because, RealIds(RealClock()).new_id("k"))
-    cli.out.data(reply)
-    if not cli.out.json:
-        what = f"continues {reply.continues}" if reply.continues else f"attempt {reply.number}"
-        cli.out.say(f"{reply.task_id}: {what}")

@@ -19,7 +19,18 @@ from tenure.cli.drawing.effect_telling import EffectTeller
 from tenure.cli.drawing.effect_wording import in_words
 from tenure.cli.drawing.story import Line, Look, Sign, Story, Tone
 
-QUIET = frozenset({"slot_freed", "attention_closed", "snapshot_heard", "dependency_completed"})
+QUIET = frozenset(
+    {
+        "slot_freed",
+        "attention_closed",
+        "snapshot_heard",
+        "dependency_completed",
+        "budget_reserved",
+        "budget_settled",
+        "key_taken",
+        "key_released",
+    }
+)
 """Kinds that are shown on request only; what they end in the picture ends all the same."""
 VERDICT_SIGNS = {one.value: one for one in (
     Sign.COMPLETED, Sign.FAILED, Sign.TIMED_OUT, Sign.CANCELED, Sign.ASKED, Sign.UNKNOWN,
@@ -165,6 +176,31 @@ class Teller:
         ways = {"signaled": (HUB, node), "acknowledged": (node, HUB)}
         self.draft.step(event, *ways.get(step, (HUB, None)), sign=Sign.CANCELED)
 
+    def stopped(self, event: Told) -> None:
+        """As a cancellation, of one Attempt: a person asks for it, or the hub does for a budget or a deadline."""
+        step, number = str(event.body.get("step", "")), event.body.get("number", 0)
+        if step == "requested":
+            asks = self.draft.cast.person() if event.body.get("cause") == "person" else HUB
+            tone = Tone.PERSON if asks != HUB else Tone.PLAIN
+            target = HUB if asks != HUB else None
+            self.draft.step(event, asks, target, tone=tone, sign=Sign.CANCELED)
+            return
+        node = self.draft.node_of_attempt(number)
+        ways = {"signaled": (HUB, node), "acknowledged": (node, HUB)}
+        self.draft.step(event, *ways.get(step, (HUB, None)), sign=Sign.CANCELED)
+
+    def decided(self, event: Told) -> None:
+        """What follows from an Attempt's end: the hub's own step, in doubt where a person is asked."""
+        tone = Tone.DOUBT if event.body.get("asks") else Tone.PLAIN
+        self.draft.step(event, HUB, tone=tone)
+
+    def exhausted(self, event: Told) -> None:
+        self._state = "input_required"
+        self.draft.step(event, HUB, tone=Tone.DOUBT)
+
+    def by_person(self, event: Told) -> None:
+        self.draft.step(event, self.draft.cast.person(), HUB, tone=Tone.PERSON, sign=Sign.ANSWER)
+
     def reconciled(self, event: Told) -> None:
         self._state = "working"
         self.draft.step(event, self.draft.cast.person(), HUB, tone=Tone.PERSON, sign=Sign.ANSWER)
@@ -229,6 +265,13 @@ TELLERS: dict[str, Callable[[Teller, Told], None]] = {
     "lease_revoked": Teller.revoked,
     "late_heard": Teller.late,
     "cancel_advanced": Teller.canceled,
+    "stop_advanced": Teller.stopped,
+    "recovery_decided": Teller.decided,
+    "budget_exhausted": Teller.exhausted,
+    "budget_raised": Teller.by_person,
+    "repeat_allowed": Teller.by_person,
+    "challenged": Teller.by_person,
+    "challenge_answered": Teller.by_person,
     "attempt_reconciled": Teller.reconciled,
     "attempt_approved": Teller.approved,
     "task_ended": Teller.ended,

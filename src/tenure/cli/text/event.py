@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tenure.cli.text import recovery_event
 from tenure.cli.text.counting import counted
 
 Body = dict[str, Any]
 Sentence = Callable[[Body], str]
 
-DETAILS = frozenset(
+DETAILS = recovery_event.DETAILS | frozenset(
     {
         "attempt_created",
         "delivery_granted",
@@ -113,6 +114,7 @@ def _effect_settled(body: Body) -> str:
 
 
 SENTENCES: dict[str, Sentence] = {
+    **recovery_event.SENTENCES,
     "task_submitted": lambda e: f"submitted by {e['by']} to {e['spec']['route']}",
     "attempt_created": _created,
     "dependency_completed": _dependency,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tenure.core.failure import FailureClass
-from tenure.core.policy import TIMED_OUT, Action
-from tenure.wire.policies import PolicyBody, ResponseBody, RuleBody
+from tenure.core.policy import LAST, TIMED_OUT, Action
+from tenure.wire.policies import PolicyBody, ResponseBody
 
 HEAD = ("class", "evidence", "response", "where that cannot be done")
 
@@ -39,14 +39,10 @@ def evidence_of(body: PolicyBody, name: str) -> str:
     if name == TIMED_OUT:
         return "the attempt ran into its own time limit"
     rules = sorted((one for one in body.rules if one.failure_class == name), key=lambda one: one.rank)
-    asked = [_asked(one) for one in rules]
+    asked = [one.asks for one in rules]
     if name == FailureClass.CONTRADICTION:
         asked.append("rules of one rank that disagree; evidence that no rule knows")
     return "; ".join(dict.fromkeys(asked))
-
-
-def _asked(rule: RuleBody) -> str:
-    return rule.asks
 
 
 def chain_from(body: PolicyBody, name: str) -> list[str]:
@@ -59,7 +55,7 @@ def chain_from(body: PolicyBody, name: str) -> list[str]:
         response = body.responses.get(response.otherwise)
         if response is not None:
             found.append(response_text(response))
-    is_last = response is None or response.action in {Action.STOP, Action.HOLD, Action.ESCALATE, Action.END}
+    is_last = response is None or response.action in {*LAST, Action.AGAIN}
     return found if is_last else [*found, MEANING[Action.ESCALATE]]
 
 

@@ -1,0 +1,234 @@
+"""Every Task comes to its end, or somebody is asked, however its Attempts fail and whatever people change meanwhile.
+
+The core's machine plays everything; here two nodes are at work all the time and nearly every step is about a failure, a
+budget or a question, so that short runs reach a used-up budget, a circuit that opens again and a stop that nobody answers.
+Whatever answer a question offers is accepted when it is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from tenure.core import commands as cm
+from tenure.core import desk_commands as dc
+from tenure.core import effect_commands as ec
+from tenure.core.answers import About, answers_to
+from tenure.core.attempt import Answer, Attempt, Usage, Verdict
+from tenure.core.attention import Attention, AttentionKind
+from tenure.core.budget import Budget
+from tenure.core.delivery import Terms
+from tenure.core.ids import TaskId, attempt_id
+from tenure.core.recipient import Node
+from tenure.core.review import Ruling
+from tenure.core.task import Task
+from tests.core.lab import QuickLab
+from tests.stateful.recovery_rules import BUDGETS, POLICIES, RecoveryRules
+
+TERMS = Terms(
+    offer_ttl_ms=5_000, lease_ttl_ms=20_000, suspect_grace_ms=5_000, cancel_grace_ms=5_000, max_offers=2
+)
+ROOM = Budget(
+    attempts=9, wall_s=900, cost_usd_micros=9_000, tokens=9_000, tool_calls=9, repeats=9, interruptions=9, rounds=9
+)
+
+
+class RecoveryMachine(RecoveryRules, RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lab = QuickLab(TERMS)
+        self.nodes = [self.start_node(0), self.start_node(1)]
+        self.begin_recovery()
+        self.spec: dict[str, Any] = {"route": "pool"}
+
+    @initialize(
+        policy=st.sampled_from(POLICIES),
+        budget=st.sampled_from(BUDGETS),
+        key=st.sampled_from([None, None, "deploy"]),
+        approval=st.sampled_from([False, False, False, True]),
+    )
+    def choose(self, policy: str | None, budget: Budget | None, key: str | None, approval: bool) -> None:
+        """What most Tasks of this run are like."""
+        self.spec |= {"policy": policy, "budget": budget, "concurrency_key": key, "approval": approval}
+
+    @rule(project=st.sampled_from(["red", "blue"]), deadline_s=st.sampled_from([None, None, None, 20]))
+    def go_on(self, project: str, deadline_s: int | None) -> None:
+        """Renew what is held, look again at what is held back, take new work."""
+        lab = self.lab
+        for delivery in self.held_deliveries():
+            lab.renew(delivery)
+        self.look_again()
+        waiting = [one for one in lab.world.every(Task) if one.queue_key is not None]
+        if not waiting and len(self.held_deliveries()) < 3:
+            deadline_ms = lab.now.wall_ms + deadline_s * 1000 if deadline_s else None
+            lab.submit(**self.spec, project=project, deadline_ms=deadline_ms)
+        for node in (0, 1):
+            self.take_work(node, 2)
+
+    @rule(
+        data=st.data(),
+        verdict=st.sampled_from([*Verdict, Verdict.ASKED, Verdict.UNKNOWN]),
+        tree_gone=st.booleans(),
+    )
+    def end(self, data: Any, verdict: Verdict, tree_gone: bool) -> None:
+        delivery = self.pick_held(data)
+        if delivery is not None:
+            self.lab.report(delivery, verdict, tree_gone)
+
+    @rule(data=st.data(), cost=st.integers(0, 60))
+    def overrun(self, data: Any, cost: int) -> None:
+        delivery = self.pick_held(data)
+        for step in (1, 2):
+            if delivery is not None:
+                self.lab.renew(delivery, usage=Usage(cost_usd_micros=step * cost, tool_calls=step))
+
+    @rule(data=st.data())
+    def answer_as_offered(self, data: Any) -> None:
+        """Any open question, any answer on its list: it is taken."""
+        item = self.pick_item(data)
+        if item is None or not item.open:
+            return
+        offered = answers_to(item, self.about(item))
+        if offered:
+            name = data.draw(st.sampled_from(sorted(offered)))
+            reply = self.lab.run(self.command_for(item, name))
+            assert not isinstance(reply, cm.Refusal), (item.item_id, name, reply)
+
+    def about(self, item: Attention) -> About:
+        task_id, _, number = item.subject.partition("/")
+        attempt = self.lab.world.find(Attempt, item.subject) if number else None
+        reports = self.lab.world.reports_of(attempt.attempt_id) if attempt is not None else ()
+        return About(task=self.lab.world.find(Task, task_id), attempt=attempt, reports=reports)
+
+    def command_for(self, item: Attention, name: str) -> cm.Command:
+        task_id, _, rest = item.subject.partition("/")
+        task, by, because = TaskId(task_id), "ann", "I have looked into it"
+        if name in (*Answer,):
+            late = next((one.late_id for one in self.acceptable(item.subject)), None)
+            return cm.Reconcile(task, int(rest), Answer(name), item.version, by, because, late)
+        match name:
+            case "retry":
+                return cm.Retry(task, by, because)
+            case "give_up":
+                return dc.GiveUp(task, item.item_id, item.version, by, because)
+            case "cancel":
+                return cm.Cancel(task, by, because)
+            case "raise" if item.subject.startswith(("hub", "project:")):
+                return self.room_for(item.subject)
+            case "raise":
+                return dc.RaiseBudget(task, ROOM, self.lab.now.wall_ms + 10**9, by, because)
+            case "approve" | "reject":
+                return ec.Approve(task, None, name == "approve", item.version, by, because)
+            case "uphold" | "dismiss":
+                ruling = Ruling.UPHELD if name == "uphold" else Ruling.DISMISSED
+                return dc.AnswerChallenge(task, item.version, ruling, by, because)
+            case _:
+                assert name == "close", name
+                return cm.CloseAttention(item.item_id, item.version, by, because)
+
+    def acceptable(self, subject: str) -> list[Any]:
+        ends = (Verdict.COMPLETED, Verdict.FAILED, Verdict.TIMED_OUT, Verdict.CANCELED)
+        reports = self.lab.world.reports_of(attempt_id(*_split(subject)))
+        return [one for one in reports if one.outcome is not None and one.outcome.verdict in ends]
+
+    def room_for(self, account_id: str) -> dc.SetAccount:
+        known = self.accounts()[account_id]
+        return dc.SetAccount(
+            account_id, known.limits, known.per_task, known.share, known.weight, "ann", "a new month", reset=True
+        )
+
+    @rule(how=st.sampled_from(["lose", "lose", "sweep", "sleep", "restart", "time"]), seconds=st.integers(1, 30))
+    def disturb(self, how: str, seconds: int) -> None:
+        if how == "lose":
+            for wait in (20, 5):
+                self.lab.pass_s(wait)
+                self.lab.sweep()
+        elif how == "sleep":
+            self.lab.sleep_s(seconds)
+        elif how == "restart":
+            self.lab.restart_hub(seconds)
+        elif how == "time":
+            self.lab.pass_s(seconds)
+        self.lab.sweep()
+
+    @rule(data=st.data())
+    def hand_back(self, data: Any) -> None:
+        delivery = self.pick_held(data)
+        if delivery is not None:
+            self.lab.run(cm.HandBack(self.lab.proof(delivery), "nothing was started"))
+
+    @invariant()
+    def why_always_answers(self) -> None:
+        for task in self.lab.world.every(Task):
+            reason = self.lab.reason(task.task_id)
+            assert reason.code
+            assert len(reason.sentence) > 10
+
+    @invariant()
+    def every_open_question_can_be_answered(self) -> None:
+        for item in self.lab.world.every(Attention):
+            if item.open:
+                assert answers_to(item, self.about(item)), item
+
+    def teardown(self) -> None:
+        self.come_to_rest()
+        assert self.lab.refolded().entities == self.lab.world.entities
+
+    def come_to_rest(self) -> None:
+        """Left alone with busy nodes and a patient person, every Task ends: nothing is forgotten, and nothing loops."""
+        self.unpause_all()
+        for account in self.accounts():
+            self.lab.run(self.room_for(account))
+        for _ in range(60):
+            if all(one.is_terminal for one in self.lab.world.every(Task)):
+                return
+            self.lab.pass_s(3_600)
+            self.lab.sweep()
+            self.release_all()
+            self.look_again()
+            self.deadlines_come(0)
+            self._answer_everything()
+            self._say_what_is_gone()
+            for node in (0, 1):
+                self.take_work(node, 2)
+            for delivery in self.held_deliveries():
+                self.lab.report(delivery)
+        left = [one for one in self.lab.world.every(Task) if not one.is_terminal]
+        assert not left, (left, [one.item_id for one in self.lab.world.every(Attention) if one.open])
+
+    def _say_what_is_gone(self) -> None:
+        """The nodes look, and nothing runs there that they do not hold."""
+        for node_id in self.nodes:
+            mine = [one for one in self.lab.world.deliveries_of_node(node_id)]
+            holdings = tuple(cm.Holding(one.delivery_id, one.fence, "started", True) for one in mine)
+            sequence = self.lab.get(Node, node_id).snapshot_sequence + 1
+            self.lab.run(cm.Snapshot(node_id, self.lab.live(node_id), sequence, holdings))
+
+    def _answer_everything(self) -> None:
+        wanted = ("approve", "raise", "retire", "retry", "dismiss", "cancel", "close")
+        for item in list(self.lab.world.every(Attention)):
+            item = self.lab.get(Attention, item.item_id)
+            offered = answers_to(item, self.about(item)) if item.open else {}
+            name = next((one for one in wanted if one in offered), None)
+            if item.kind is AttentionKind.UNKNOWN and offered:
+                name = str(Answer.RETIRE)
+                task_id, number = _split(item.subject)
+                self.lab.answer(task_id, number, Answer.RETIRE, tree_gone=True)
+            elif name is not None:
+                self.lab.run(self.command_for(item, name))
+        for task in list(self.lab.world.every(Task)):
+            if task.failed_dependencies:
+                self.lab.cancel(task.task_id)
+
+
+def _split(subject: str) -> tuple[TaskId, int]:
+    task_id, _, number = subject.partition("/")
+    return TaskId(task_id), int(number)
+
+
+RecoveryMachine.TestCase.settings = settings(
+    max_examples=200, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+TestEveryTaskComesToItsEndOrSomebodyIsAsked = RecoveryMachine.TestCase

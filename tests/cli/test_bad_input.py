@@ -19,7 +19,11 @@ LOOKING = sorted(
         "node",
         "demo main",
         "demo race",
+        "demo recovery",
+        "demo cancel",
         "provider list",
+        "notify list",
+        "policy show",  # a built-in one, or a file
         "doctor",
         "version",
         "settings",

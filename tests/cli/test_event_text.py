@@ -63,7 +63,7 @@ def test_what_was_decided_and_why_can_be_read() -> None:
         "refunded": True,
     }
     assert event_text("recovery_decided", decided) == (
-        "attempt 2 judged capacity by the rule http-429 of default/1: the provider has no room until 12:00; it does not count"
+        "attempt 2 judged capacity by the rule `http-429` of default/1: the provider has no room until 12:00; it does not count"
     )
     stop = {"number": 3, "step": "requested", "cause": "budget", "dimensions": ["tokens"]}
     assert event_text("stop_advanced", stop) == "attempt 3: stop requested for its budget (tokens)"

@@ -272,11 +272,15 @@ def test_a_pause_is_set_listed_told_by_why_and_ended(
 
 def test_nodes_and_recipients_show_what_is_paused(hub: HubInThread, node: PlayedNode) -> None:
     hub.call("pause", "node", "laptop", "--because", "a new disk", "--drain")
+    assert "node:laptop is paused by" in hub.call("doctor").out
     assert "drains, by" in hub.call("nodes").out
     shown = hub.call("recipients").out
     assert "a new disk" in shown
     hub.call("resume", "node", "laptop")
     assert "a new disk" not in hub.call("recipients").out
+    hub.call("pause", "hub", "--because", "the registry is down")
+    assert "hub is paused by" in hub.call("recipients").err
+    hub.call("resume", "hub")
 
 
 def test_a_drain_waits_until_nothing_runs_and_shows_what_it_waits_for(

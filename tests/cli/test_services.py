@@ -189,7 +189,7 @@ def test_a_program_is_told_what_its_check_said_and_tries_again(up: Installation)
     """The check fails once; what it said reaches the second attempt behind its objective."""
     check = "test -e made.txt || { echo made.txt is missing; exit 1; }"
     script = 'grep -q "made.txt is missing" "$TENURE_PROMPT_FILE" && touch made.txt; true'
-    done = up.call("run", "--json", "--check", check, "--", "sh", "-c", script, check=False)
+    done = up.call("run", "-m", "Make it", "--json", "--check", check, "--", "sh", "-c", script, check=False)
     assert done.code == 0, done
     assert (done.json["task"]["attempts"], done.json["attempt"]["number"]) == (2, 2)
 

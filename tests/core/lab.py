@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tenure.core import commands as cm
+from tenure.core import desk_commands as dc
 from tenure.core import effect_commands as ec
 from tenure.core.account import Account
 from tenure.core.attempt import Answer, Attempt, Outcome, Usage, Verdict
@@ -34,6 +35,7 @@ from tenure.core.ids import (
     attempt_id,
 )
 from tenure.core.invariants import step_violations, world_violations
+from tenure.core.policy import DEFAULT, UnknownRule
 from tenure.core.recipient import Node, Recipient, RecipientSpec
 from tenure.core.review import Review
 from tenure.core.scope import EffectKind, Scope
@@ -151,6 +153,11 @@ class Lab:
             cm.Reconcile(task_id, number, answer, version, "ann", more.pop("because", "I looked"), **more)
         )
 
+    def store_auto(self) -> None:
+        """The policy `auto`: the default one, but it answers unknown outcomes by itself where it may."""
+        policy = replace(DEFAULT, name="auto", unknown=UnknownRule.AUTO)
+        assert self.run(dc.StorePolicy(policy, "ann")) == cm.Done()
+
     # -- nodes
 
     def node(self, name: str = "laptop", boot: str = "boot1", **recipient: Any) -> NodeId:
@@ -203,9 +210,14 @@ class Lab:
         return self.run(cm.Renew(proof, counter, progress or Progress(), usage or Usage()))
 
     def report(
-        self, delivery: Delivery, verdict: Verdict = Verdict.COMPLETED, tree_gone: bool = True, **changes: Any
+        self,
+        delivery: Delivery,
+        verdict: Verdict = Verdict.COMPLETED,
+        tree_gone: bool = True,
+        session_id: str | None = None,
+        **changes: Any,
     ) -> str:
-        outcome = Outcome(verdict=verdict, tree_gone=tree_gone)
+        outcome = Outcome(verdict=verdict, tree_gone=tree_gone, session_id=session_id)
         return self.run(cm.Report(self.proof(delivery, **changes), digest(outcome), outcome)).answer
 
     def fail(self, delivery: Delivery, failure_class: FailureClass, **outcome: Any) -> str:
@@ -213,9 +225,16 @@ class Lab:
         said = Outcome(Verdict.FAILED, failure_class=failure_class, tree_gone=True, **outcome)
         return self.run(cm.Report(self.proof(delivery), digest(said), said)).answer
 
-    def work(self, node_id: NodeId) -> Delivery:
+    def report_used(self, delivery: Delivery, cost_usd_micros: int) -> str:
+        """Report that it completed, and what that cost."""
+        used = Usage(cost_usd_micros=cost_usd_micros)
+        said = Outcome(Verdict.COMPLETED, usage=used, tree_gone=True)
+        return self.run(cm.Report(self.proof(delivery), digest(said), said)).answer
+
+    def work(self, node_id: NodeId, task_id: TaskId | None = None) -> Delivery:
         """The node takes the one Attempt that it is given."""
         (delivery,) = self.claim(node_id)
+        assert task_id in (None, delivery.task_id)
         assert self.ack(delivery) == "delivered"
         return self.get(Delivery, delivery.delivery_id)
 
@@ -325,6 +344,7 @@ class Lab:
             delivery=self.world.find(Delivery, task.lease) if task.lease else None,
             recipients=tuple(self.world.every(Recipient)),
             nodes={one.node_id: one for one in self.world.every(Node)},
+            online=frozenset(one.node_id for one in self.world.every(Node)),
             attention=tuple(one for one in self.world.every(Attention) if one.subject.startswith(task_id)),
             circuits={one.quota: one for one in self.world.every(Circuit)},
             accounts={one.account_id: one for one in self.world.every(Account)},

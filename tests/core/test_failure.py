@@ -27,6 +27,8 @@ from tenure.core.failure import (
     evidence_of,
 )
 from tenure.core.judgement import Judgement, check_results, describe_end, is_passed, verdict_by_runner
+from tenure.core.task import TaskState
+from tests.core.lab import Lab
 
 PASSED = StepEnded(exit_code=0)
 COMPLETED = Judgement(verdict=Verdict.COMPLETED, evidence=Evidence(exit_code=0), summary="done")

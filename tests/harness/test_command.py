@@ -211,12 +211,17 @@ def test_the_registry_makes_adapters_by_name_and_names_the_nearest() -> None:
 
 def test_a_recipient_is_declared_without_the_values_of_its_environment() -> None:
     one = recipient(argv=("x",), env={"KEY": "hush"}, pools=("p",), capacity=2, model="m")
-    declared = recipient_spec(one)
+    declared = recipient_spec(one, "of this node")
     assert (declared.name, declared.harness, declared.model) == ("agent", "command", "m")
     assert (declared.pools, declared.capacity, declared.isolation) == (("p",), 2, "open")
-    assert declared.config_digest == recipient_spec(replace(one, env={"KEY": "other"})).config_digest
-    assert declared.config_digest != recipient_spec(replace(one, argv=("y",))).config_digest
-    assert declared.config_digest != recipient_spec(replace(one, env={})).config_digest
+    assert declared.config_digest == recipient_spec(one, "of this node").config_digest
+    assert (
+        declared.config_digest
+        != recipient_spec(replace(one, env={"KEY": "other"}), "of this node").config_digest
+    )
+    assert declared.config_digest != recipient_spec(one, "of another").config_digest, "it could be guessed"
+    assert declared.config_digest != recipient_spec(replace(one, argv=("y",)), "of this node").config_digest
+    assert declared.config_digest != recipient_spec(replace(one, env={}), "of this node").config_digest
 
 
 def test_a_real_script_is_launched_and_its_own_words_are_judged(tmp_path: Path) -> None:
@@ -322,9 +327,9 @@ def test_a_session_that_would_be_an_option_is_refused() -> None:
 
 def test_a_recipient_declares_that_it_resumes_and_whose_quota_it_draws_on() -> None:
     for settings, resumes in (({}, False), ({"resume": RESUME}, True), ({"resumes": True}, True)):
-        assert recipient_spec(recipient(argv=("a",), **settings)).resumes is resumes
-    assert recipient_spec(recipient(argv=("a",), provider="anthropic")).provider == "anthropic"
-    assert recipient_spec(recipient(argv=("a",))).provider is None
+        assert recipient_spec(recipient(argv=("a",), **settings), "").resumes is resumes
+    assert recipient_spec(recipient(argv=("a",), provider="anthropic"), "").provider == "anthropic"
+    assert recipient_spec(recipient(argv=("a",)), "").provider is None
 
 
 def test_only_a_recipient_that_listens_is_told_of_a_cancel_by_a_message() -> None:

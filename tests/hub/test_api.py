@@ -12,6 +12,7 @@ from tenure.core.attempt import Outcome, Verdict
 from tenure.hub.access import Principal
 from tenure.ledger.port import TaskFilter
 from tenure.wire import api
+from tenure.wire.attention import CloseRequest
 from tests.hub.lab import ANN, SHA, Lab
 
 BOB = Principal("bob", Role.SUBMITTER)
@@ -229,7 +230,7 @@ async def test_a_question_is_answered_by_a_retry_and_its_reason() -> None:
         desk = await lab.node()
         await desk.report(await desk.take(), Verdict.ASKED)
         (item,) = await lab.api.queries.attention(open_only=True, limit=10)
-        assert set(item.answers) == {"retry", "cancel"}
+        assert set(item.answers) == {"retry", "give_up", "cancel"}
         reply = await lab.api.retry(BOB, task_id, "the blue one")
         assert (reply.number, reply.continues) == (2, None)
         assert await lab.api.retry(BOB, task_id, "the blue one") == reply
@@ -263,9 +264,9 @@ async def test_a_task_that_waits_after_a_failure_goes_on_with_its_next_attempt()
         (item,) = await lab.api.queries.attention(open_only=True, limit=10)
         assert (item.kind, item.subject) == ("contradiction", f"{task_id}/1")
         reply = await lab.api.retry(BOB, task_id, "the disk is larger now")
-        assert (reply.task_id, reply.attempt) == (task_id, 2)
+        assert (reply.task_id, reply.number, reply.continues) == (task_id, 2, None)
         assert await lab.state(task_id) == "working"
-        assert await lab.api.queries.attention(open_only=True, limit=10) == []
+        assert not await lab.api.queries.attention(open_only=True, limit=10)
         await desk.report(await desk.take())
         assert await lab.state(task_id) == "completed"
 
@@ -282,11 +283,36 @@ async def test_an_unknown_attempt_is_not_retried_but_reconciled() -> None:
             await lab.api.retry(BOB, task_id, "again")
 
 
-@pytest.mark.parametrize("because", ["", "  ", "x" * 4001])
-async def test_a_retry_needs_a_reason_within_its_bound(because: str) -> None:
+@pytest.mark.parametrize("because", ["", "  "])
+@pytest.mark.parametrize(("policy", "refusal"), [("default", er.SameSpecError), ("once", er.InvalidError)])
+async def test_a_retry_needs_a_reason_or_a_change(
+    because: str, policy: str, refusal: type[er.TenureError]
+) -> None:
+    async with Lab().running() as lab:
+        task_id = await lab.submit(policy=policy)
+        desk = await lab.node()
+        await desk.report(await desk.take(), Verdict.FAILED)
+        with pytest.raises(refusal, match="[Cc]hange something"):
+            await lab.api.retry(ANN, task_id, because)
+
+
+@pytest.mark.parametrize("policy", ["default", "once"])
+async def test_a_reason_for_a_retry_has_a_bound(policy: str) -> None:
+    async with Lab().running() as lab:
+        task_id = await lab.submit(policy=policy)
+        desk = await lab.node()
+        await desk.report(await desk.take(), Verdict.FAILED)
+        with pytest.raises(er.InvalidError, match="4000"):
+            await lab.api.retry(ANN, task_id, "x" * 4001)
+
+
+@pytest.mark.parametrize("because", ["", "  "])
+async def test_a_question_is_not_answered_by_silence(because: str) -> None:
     async with Lab().running() as lab:
         task_id = await lab.submit()
-        with pytest.raises(er.InvalidError):
+        desk = await lab.node()
+        await desk.report(await desk.take(), Verdict.ASKED)
+        with pytest.raises(er.InvalidError, match="say the answer"):
             await lab.api.retry(ANN, task_id, because)
 
 
@@ -350,7 +376,7 @@ async def test_an_answer_that_does_not_fit_is_refused(
 async def test_a_question_with_an_answer_of_its_own_is_not_closed_by_reading_it() -> None:
     async with Lab().running() as lab:
         attempt = await unknown(lab)
-        request = api.CloseRequest(item_version=1, because="read")
+        request = CloseRequest(item_version=1, because="read")
         with pytest.raises(er.NotOfferedError):
             await lab.api.close_attention(ANN, f"unknown:{attempt}", request)
         with pytest.raises(er.NotFoundError):

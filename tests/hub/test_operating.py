@@ -25,6 +25,7 @@ from tenure.wire.accounts import (
     ResumeRequest,
     TaskLimitsRequest,
 )
+from tests.eventually import eventually_async
 from tests.hub.lab import ANN, Desk, Lab
 
 DOLLAR = 1_000_000
@@ -206,9 +207,20 @@ async def test_a_claim_that_waits_gets_work_when_the_pause_is_over() -> None:
             await pause(lab, subject)
             await lab.submit()
             claim = node.claiming()
-            await lab.hub.ledger.nodes()
+            await eventually_async(lambda lab=lab: len(lab.hub.room._visits) == 1)
             await resume(lab, subject)
             assert len(await claim) == 1, subject
+
+
+async def test_a_claim_that_waits_gets_work_when_a_circuit_is_closed() -> None:
+    async with Lab().running() as lab:
+        node = await lab.node("laptop", CLAUDE)
+        await busy(lab, node)
+        await lab.submit()
+        claim = node.claiming()
+        await eventually_async(lambda: len(lab.hub.room._visits) == 1)
+        await operating(lab).close_circuit(ANN, CloseCircuitRequest(quota="acme", because="it is back"))
+        assert len(await claim) == 1
 
 
 async def test_paused_twice_it_is_paused_once_and_only_a_drain_is_news() -> None:

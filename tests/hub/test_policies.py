@@ -10,6 +10,7 @@ import pytest
 from tenure.core.access import Role
 from tenure.core.attempt import Outcome, Verdict
 from tenure.core.failure import CheckEnded, Evidence, FailureClass, StepEnded
+from tenure.core.ids import TaskId
 from tenure.core.policy import Action, UnknownRule
 from tenure.core.recipient import RecipientSpec
 from tenure.errors import ConflictError, InvalidError, NotFoundError
@@ -23,7 +24,7 @@ from tenure.wire.policies import (
     ResponseRequest,
     RuleRequest,
 )
-from tests.hub.lab import ANN, Desk, Lab
+from tests.hub.lab import ANN, SHA, Desk, Lab
 
 EYE = Principal("eye", Role.VIEWER)
 
@@ -432,3 +433,33 @@ async def test_what_is_not_there_cannot_be_explained() -> None:
                 await explained(lab, name, number)
         with pytest.raises(NotFoundError):
             await explained(lab, task_id, policy="none")
+
+
+async def test_every_automatic_attempt_names_a_change_or_has_a_cause_that_passes_by_itself() -> None:
+    moved = Evidence(claimed_class=FailureClass.CONFLICT, details='{"base_sha": "' + "b" * 40 + '"}')
+    for evidence, changes, transient in (
+        (CHECK, ["input"], False),
+        (moved, ["base"], False),
+        (BUSY, [], True),
+        (Evidence(signal=9), [], True),
+        (DENIED, None, False),
+        (Evidence(claimed_class=FailureClass.CONTRADICTION), None, False),
+    ):
+        async with Lab().running() as lab:
+            node = await lab.node()
+            task_id = await fail(
+                lab, node, failed(evidence), repository="https://git.example/shop.git", base_sha=SHA
+            )
+            attempts = await lab.hub.ledger.attempts(TaskId(task_id))
+            if changes is None:
+                assert len(attempts) == 1
+                assert await lab.state(task_id) == "input_required"
+                continue
+            hypothesis = attempts[1].spec.hypothesis
+            assert hypothesis is not None
+            assert hypothesis.by == "policy:default/1"
+            assert ([str(one.what) for one in hypothesis.changes], hypothesis.transient) == (
+                changes,
+                transient,
+            )
+            assert (hypothesis.before_digest == hypothesis.after_digest) is transient

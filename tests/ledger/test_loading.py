@@ -109,7 +109,7 @@ async def test_the_statements_of_a_batch_do_not_grow_with_its_commands(
         counted.append(watch.reads())
         assert max(watch.rows_written().values()) <= 6 * size
     assert counted[1] == counted[2]
-    assert counted[2] <= (16 if cold else 8)
+    assert counted[2] <= (14 if cold else 4)
 
 
 EFFECT_STEPS = [

@@ -160,7 +160,7 @@ async def test_it_leaves_a_gap_after_a_commit_for_others_and_none_otherwise(
 
     ours = group(engine, clock)
     with monkeypatch.context() as patched:
-        patched.setattr("tenure.ledger.group_commit.asyncio.sleep", slept)
+        patched.setattr("tenure.ledger.group_commit._gap", slept)
         await ours.execute_patiently([due(one) for one in range(50)])
         assert gaps == []
         await ours.execute(due(1))

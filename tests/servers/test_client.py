@@ -25,6 +25,7 @@ from tenure.wire.schedules import ScheduleRequest
 from tests.eventually import eventually_so
 from tests.hub.fake_provider import FakeProvider
 from tests.servers.face import Face, client_in, face
+from tests.servers.test_deciding import about_deciding, broken
 from tests.servers.test_operating import about_operating
 
 TASK = api.TaskRequest(objective="do it", to="claude")
@@ -53,6 +54,7 @@ async def test_every_method_speaks_to_the_application_as_it_is() -> None:
         await about_effects(one, client)
         await about_schedules(client)
         await about_operating(client, task.task_id)
+        await about_deciding(client, await broken(one))
         head = await client.audit_head()
         lines = b"".join([piece async for piece in client.audit_export()]).splitlines()
         assert len(lines) == head["seq"]

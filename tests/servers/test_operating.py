@@ -75,7 +75,7 @@ async def about_operating(client: HubClient, task_id: str) -> None:
     assert (await client.pause_of("project:p")).running_count == 0
     assert len(await client.pauses()) == 1
     assert (await client.resume("project:p")).paused is None
-    assert await client.circuits() == ()
+    assert [one.quota for one in await client.circuits() if not one.open] == []
     with pytest.raises(NotFoundError, match="'nobody'"):
         await client.close_circuit("nobody", "x")
 

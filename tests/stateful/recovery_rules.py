@@ -173,6 +173,11 @@ class RecoveryRules:
             told = data.draw(st.sampled_from(BROKEN_EVIDENCE))
         self.lab.fail(delivery, failure, session_id=session, evidence=told, usage=usage)
 
+    def fail_with(self, data: Any, failure: FailureClass, check: str | None, **outcome: Any) -> None:
+        delivery = self.pick_held(data)
+        if delivery is not None:
+            self.lab.fail(delivery, failure, evidence=evidence(failure, check), **outcome)
+
     @rule(data=st.data(), cost=st.integers(0, 120), tokens=st.integers(0, 60))
     def use(self, data: Any, cost: int, tokens: int) -> None:
         """A renewal with usage, which may also be less than before."""

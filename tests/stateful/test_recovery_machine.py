@@ -18,14 +18,15 @@ from tenure.core import effect_commands as ec
 from tenure.core.answers import About, answers_to
 from tenure.core.attempt import Answer, Attempt, Usage, Verdict
 from tenure.core.attention import Attention, AttentionKind
-from tenure.core.budget import Budget
+from tenure.core.budget import Budget, Share
 from tenure.core.delivery import Terms
+from tenure.core.failure import FailureClass
 from tenure.core.ids import TaskId, attempt_id
 from tenure.core.recipient import Node
 from tenure.core.review import Ruling
 from tenure.core.task import Task
 from tests.core.lab import QuickLab
-from tests.stateful.recovery_rules import BUDGETS, POLICIES, RecoveryRules
+from tests.stateful.recovery_rules import BUDGETS, LIMITS, POLICIES, RecoveryRules
 
 TERMS = Terms(
     offer_ttl_ms=5_000, lease_ttl_ms=20_000, suspect_grace_ms=5_000, cancel_grace_ms=5_000, max_offers=2
@@ -48,9 +49,13 @@ class RecoveryMachine(RecoveryRules, RuleBasedStateMachine):
         budget=st.sampled_from(BUDGETS),
         key=st.sampled_from([None, None, "deploy"]),
         approval=st.sampled_from([False, False, False, True]),
+        limits=st.sampled_from(LIMITS),
     )
-    def choose(self, policy: str | None, budget: Budget | None, key: str | None, approval: bool) -> None:
-        """What most Tasks of this run are like."""
+    def choose(
+        self, policy: str | None, budget: Budget | None, key: str | None, approval: bool, limits: Share
+    ) -> None:
+        """What most Tasks of this run are like, and what they share."""
+        self.set_account("project:red", False, limits=limits, per_task=Budget(), share=Share(), weight=2)
         self.spec |= {"policy": policy, "budget": budget, "concurrency_key": key, "approval": approval}
 
     @rule(project=st.sampled_from(["red", "blue"]), deadline_s=st.sampled_from([None, None, None, 20]))
@@ -76,6 +81,20 @@ class RecoveryMachine(RecoveryRules, RuleBasedStateMachine):
         delivery = self.pick_held(data)
         if delivery is not None:
             self.lab.report(delivery, verdict, tree_gone)
+
+    @rule(
+        data=st.data(),
+        failures=st.lists(st.sampled_from(FailureClass), min_size=2, max_size=5),
+        wait_s=st.sampled_from([0, 1, 8]),
+        cost=st.sampled_from([0, 5, 40]),
+        check=st.sampled_from([None, "expected 1"]),
+    )
+    def fail_again_and_again(
+        self, data: Any, failures: list[FailureClass], wait_s: int, cost: int, check: str | None
+    ) -> None:
+        for failure in failures:
+            self.fail_with(data, failure, check, usage=Usage(cost_usd_micros=cost))
+            self.lab.pass_s(wait_s)
 
     @rule(data=st.data(), cost=st.integers(0, 60))
     def overrun(self, data: Any, cost: int) -> None:
@@ -136,7 +155,7 @@ class RecoveryMachine(RecoveryRules, RuleBasedStateMachine):
     def room_for(self, account_id: str) -> dc.SetAccount:
         known = self.accounts()[account_id]
         return dc.SetAccount(
-            account_id, known.limits, known.per_task, known.share, known.weight, "ann", "a new month", reset=True
+            account_id, Share(), known.per_task, known.share, known.weight, "ann", "no limit any more", reset=True
         )
 
     @rule(how=st.sampled_from(["lose", "lose", "sweep", "sleep", "restart", "time"]), seconds=st.integers(1, 30))
@@ -219,7 +238,8 @@ class RecoveryMachine(RecoveryRules, RuleBasedStateMachine):
             elif name is not None:
                 self.lab.run(self.command_for(item, name))
         for task in list(self.lab.world.every(Task)):
-            if task.failed_dependencies:
+            is_unwanted = {"claude@alpha", "claude@beta"} <= set(self.newest(task).spec.avoid)
+            if task.failed_dependencies or is_unwanted:
                 self.lab.cancel(task.task_id)
 
 

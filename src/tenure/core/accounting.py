@@ -55,8 +55,13 @@ def share_at_grant(draft: Draft, task: Task, attempt: Attempt) -> Share | None:
 
 
 def hold(draft: Draft, task: Task, found: Hold) -> None:
-    """Take the Task out of its queue. An account that is used up for good is a question, one for all its Tasks."""
+    """Take the Task out of its queue. An account that is used up for good is one question for all its Tasks."""
     draft.emit(rv.TaskHeld(task_id=task.task_id, hold=found))
+    ask_for_room(draft, task, found)
+
+
+def ask_for_room(draft: Draft, task: Task, found: Hold) -> None:
+    """Ask for more, if it is an account that holds this Task and it is used up for good. Asked already: nothing happens."""
     if found.kind is not HoldKind.BUDGET:
         return
     account = draft.get(Account, found.subject)

@@ -52,7 +52,9 @@ def units_through(circuit: Circuit | None, probe: Delivery | None, now_ms: int, 
 
 def is_news(circuit: Circuit | None, delivery: Delivery) -> bool:
     """Does the end of this Delivery say anything about the quota that its circuit does not know?"""
-    return circuit is None or circuit.is_closed or delivery.claimed_at_ms >= circuit.opened_at_ms
+    if circuit is None or circuit.is_closed or delivery.delivery_id == circuit.probe:
+        return True
+    return delivery.claimed_at_ms > circuit.opened_at_ms
 
 
 def pause_ms(seed: str, times: int, response: Response) -> int:

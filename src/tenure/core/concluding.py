@@ -48,11 +48,11 @@ def conclude(draft: Draft, task_id: TaskId, heard: CancelStep, reason: str) -> N
         return
     advance_stop(draft, task, heard)
     if attempt.verdict is Verdict.ASKED:
-        _ask_person(draft, task, attempt, reason)
+        ask_person(draft, task, attempt, reason)
     go_on(draft, task_id)
 
 
-def _ask_person(draft: Draft, task: Task, attempt: Attempt, reason: str) -> None:
+def ask_person(draft: Draft, task: Task, attempt: Attempt, reason: str) -> None:
     """The harness's own question; unless people were asked as often as they may be."""
     most = task.budget.interruptions
     if most is not None and task.tally.interruptions >= most:

@@ -12,6 +12,7 @@ from tenure.core.attempt import Attempt, Relation, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.budget import budget_problem, raised
 from tenure.core.commands import Done, Refusal
+from tenure.core.concluding import ask_person
 from tenure.core.desk_commands import AnswerChallenge, Challenge, GiveUp, RaiseBudget
 from tenure.core.draft import Draft
 from tenure.core.exhaustion import run_out
@@ -42,7 +43,7 @@ def decide_raise(draft: Draft, command: RaiseBudget) -> Done | Refusal:
         return Done(replayed=True)
     item = draft.find(Attention, item_id(AttentionKind.EXHAUSTED, task.task_id))
     waits = item is not None and item.open
-    dimensions = run_out(replace(task, budget=budget, deadline_ms=deadline), draft.now.wall_ms)
+    dimensions = _lacking(draft, replace(task, budget=budget, deadline_ms=deadline))
     if waits and dimensions:
         return Refusal(
             "invalid",
@@ -80,10 +81,22 @@ def _raise_refusal(draft: Draft, command: RaiseBudget, task: Task) -> Refusal | 
     return effects_refusal(task) if task.open_effects and task.lease is None else None
 
 
+def _lacking(draft: Draft, task: Task) -> tuple[str, ...]:
+    """In which dimensions this Task could not go on: with one more Attempt, or with the question that was not asked."""
+    dimensions = run_out(task, draft.now.wall_ms)
+    most = task.budget.interruptions
+    is_asking = draft.newest_attempt(task).verdict is Verdict.ASKED
+    silent = is_asking and most is not None and task.tally.interruptions >= most
+    return (*dimensions, "interruptions") if silent else dimensions
+
+
 def _go_on(draft: Draft, command: RaiseBudget) -> None:
     task = draft.get(Task, command.task_id)
     attempt = draft.newest_attempt(task)
     settle_all(draft, task, f"{command.by} let it go on: {command.because}"[:REASON_LENGTH])
+    if attempt.verdict is Verdict.ASKED:
+        ask_person(draft, task, attempt, "its question could not be asked before")
+        return
     situation = situation_of(draft, task, attempt)
     chosen = plan(situation)
     if is_failure(attempt) and chosen.spec is not None:

@@ -56,7 +56,8 @@ def decide_set_account(draft: Draft, command: SetAccount) -> Done | Refusal:
         )
     )
     if lacks(draft.get(Account, command.account_id), None) is None:
-        settle(draft, AttentionKind.EXHAUSTED, command.account_id, f"{command.by} made room", by=command.by)
+        # Not as a person's last word: it may not be room enough for those who wait.
+        settle(draft, AttentionKind.EXHAUSTED, command.account_id, f"{command.by} made room")
     return Done()
 
 

@@ -122,6 +122,8 @@ def _grant(
     attempt = draft.newest_attempt(task)
     if task.queue_key not in queues or recipient.address in attempt.spec.avoid:
         return None
+    if task.due_at_ms is not None and task.due_at_ms <= draft.now.wall_ms:
+        return None  # its deadline has come; that is acted on next
     found = hold_back(draft, task, attempt)
     if found is not None:
         hold(draft, task, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenure.core import recovery_events as rv
-from tenure.core.accounting import hold_back
+from tenure.core.accounting import ask_for_room, hold, hold_back
 from tenure.core.asking import settle_all
 from tenure.core.attempt import Attempt, Change, ChangeKind
 from tenure.core.commands import Done
@@ -27,14 +27,24 @@ def decide_reconsider(draft: Draft, command: Reconsider) -> Done:
     attempt = draft.newest_attempt(task)
     if task.hold.kind is HoldKind.CONFIGURATION:
         return _by_configuration(draft, task, attempt, task.hold)
-    if hold_back(draft, task, attempt) is not None:
-        return Done(replayed=True)
+    found = hold_back(draft, task, attempt)
+    if found is not None:
+        return _held_on(draft, task, task.hold, found)
     because = (
         "the challenge was answered" if task.hold.kind is HoldKind.REVIEW else f"{task.hold.subject} is free"
     )
     draft.emit(rv.TaskReleased(task_id=task.task_id, because=because))
     if task.hold.kind is HoldKind.REVIEW:
         fall_back(draft, draft.get(Task, task.task_id))
+    return Done()
+
+
+def _held_on(draft: Draft, task: Task, before: Hold, found: Hold) -> Done:
+    """It may hang on something else by now. It is held on that then, or whatever frees it would not find it."""
+    if found.subject == before.subject:
+        ask_for_room(draft, task, found)
+        return Done(replayed=True)
+    hold(draft, task, found)
     return Done()
 
 

@@ -55,7 +55,7 @@ def recover(draft: Draft, task: Task, attempt: Attempt) -> None:
             passed_over=chosen.passed_over,
             score=findings.score,
             improved=is_improved(task, findings),
-            refunded=is_refunded(findings),
+            refunded=is_refunded(findings, chosen.action),
             asks=chosen.spec is None and chosen.action is not Action.END,
         )
     )

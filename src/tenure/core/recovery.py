@@ -153,6 +153,8 @@ def _revise(situation: Situation, _response: Response) -> Plan | str:
 
 def _rebase(situation: Situation, _response: Response) -> Plan | str:
     before, base = situation.attempt.spec, situation.findings.new_base
+    if before.repository is None:
+        return "it works in no repository"
     if base is None:
         return "nobody said where the base has moved to"
     if base == before.base_sha:
@@ -217,9 +219,11 @@ _MAKERS: dict[Action, Callable[[Situation, Response], Plan | str]] = {
 }
 
 
-def is_refunded(findings: Findings) -> bool:
-    """Capacity is nobody's fault: the Attempt does not count."""
-    return findings.failure_class is FailureClass.CAPACITY
+def is_refunded(findings: Findings, action: Action) -> bool:
+    """Capacity is nobody's fault: the Attempt does not count. One that a policy repeats at once does, or it would go on
+    without end."""
+    at_once = action in (Action.AGAIN, Action.RESUME)
+    return findings.failure_class is FailureClass.CAPACITY and not at_once
 
 
 def is_improved(task: Task, findings: Findings) -> bool:

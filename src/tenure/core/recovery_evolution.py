@@ -60,7 +60,9 @@ def repeat_allowed(space: Space, event: rv.RepeatAllowed, _now: Now) -> None:
 
 def budget_raised(space: Space, event: rv.BudgetRaised, _now: Now) -> None:
     task = get(space, Task, event.task_id)
-    space.put(replace(task, budget=event.budget, deadline_ms=event.deadline_ms, due_at_ms=event.deadline_ms))
+    # A deadline that has passed and was acted on does not come again with every other limit that is raised.
+    due_at_ms = task.due_at_ms if event.deadline_ms == task.deadline_ms else event.deadline_ms
+    space.put(replace(task, budget=event.budget, deadline_ms=event.deadline_ms, due_at_ms=due_at_ms))
 
 
 def budget_reserved(space: Space, event: rv.BudgetReserved, _now: Now) -> None:

@@ -39,6 +39,10 @@ def recovery_violations(world: World) -> list[str]:
             found += _decision_violations(task, newest)
     for attempt in world.every(Attempt):
         found += _reason_violations(world, attempt)
+    for review in world.every(Review):
+        name = attempt_id(review.task_id, review.number)
+        if review.is_open is not _is_open(world, AttentionKind.CHALLENGED, name):
+            found.append(f"never_silent: the challenge of {name} is open={review.is_open}, the question is not")
     return found + _account_violations(world) + _key_violations(world)
 
 
@@ -217,6 +221,7 @@ def _new_grant(before: World, after: World, delivery: Delivery) -> list[str]:
         ("what it depends on is challenged", any(one is not None and one.is_open for one in reviews)),
         ("it was held", task.hold is not None),
         ("its Attempt was asked to stop", task.is_stopping),
+        ("its deadline has come", task.due_at_ms is not None and task.due_at_ms <= delivery.claimed_at_ms),
     )
     found = [f"bounded: {name} was granted although {why}" for why, holds in refused if holds]
     for quota in _open_quotas(before, delivery):

@@ -86,7 +86,8 @@ def _state_refusal(command: Retry, task: Task, attempt: Attempt) -> Refusal | No
     if attempt.verdict is Verdict.UNKNOWN:
         return Refusal(
             "not_offered",
-            f"{attempt.attempt_id} ended unknown; answer that first: reconcile it with rerun, accept, retire or investigate.",
+            f"{attempt.attempt_id} ended unknown; answer that first, with rerun, accept, retire or investigate: "
+            f"`tenure reconcile {attempt.attempt_id}`.",
             {"attempt": attempt.attempt_id},
         )
     if task.open_effects and task.lease is None:
@@ -102,6 +103,8 @@ def _state_refusal(command: Retry, task: Task, attempt: Attempt) -> Refusal | No
 
 def _new_spec(draft: Draft, command: Retry, task: Task, attempt: Attempt) -> AttemptSpec | Refusal:
     fields = command.changes.of(attempt.spec)
+    if fields.get("route") == (attempt.spec.route or task.spec.route):
+        del fields["route"]  # where it goes already
     spec: AttemptSpec = replace(attempt.spec, **fields)
     if "objective" in fields or "base_sha" in fields:
         spec = replace(spec, session_id=None)

@@ -85,6 +85,8 @@ def attempt_created(space: Space, event: ev.AttemptCreated, now: Now) -> None:
     hypothesis = event.spec.hypothesis
     if hypothesis is not None and not hypothesis.by.startswith(AUTHOR):
         task = replace(task, tally=replace(task.tally, rounds=0))  # a person has changed its course
+    if task.deadline_ms is not None and task.deadline_ms > now.wall_ms:
+        task = replace(task, due_at_ms=task.deadline_ms)  # the deadline binds this one too
     task = to_task(
         task, state, attempts=event.number, voided_offers=0, needs_approval=needs, hold=None, held_on=None
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
+import hmac
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -37,13 +39,14 @@ def harness_for(recipient: RecipientSettings) -> Harness:
     return make(recipient)
 
 
-def recipient_spec(recipient: RecipientSettings) -> RecipientSpec:
+def recipient_spec(recipient: RecipientSettings, secret: str) -> RecipientSpec:
     """A recipient as its node declares it to the hub.
 
-    The digest is over the settings without the values of `env`, which may be secrets: a short secret could be
-    guessed from its digest.
+    The digest tells when the settings are others, those in `env` too. Their values may be secrets, and a short one could be
+    guessed from its digest; so each goes in as a code that only this node can make, with its own `secret`.
     """
-    public = replace(recipient, env=dict.fromkeys(recipient.env, ""))
+    env = {name: _coded(name, value, secret) for name, value in recipient.env.items()}
+    public = replace(recipient, env=env)
     return RecipientSpec(
         name=recipient.name,
         harness=recipient.harness,
@@ -55,3 +58,9 @@ def recipient_spec(recipient: RecipientSettings) -> RecipientSpec:
         provider=recipient.provider,
         resumes=recipient.can_resume,
     )
+
+
+def _coded(name: str, value: str, secret: str) -> str:
+    return hmac.new(
+        secret.encode(), f"{name}={value}".encode("utf-8", "surrogatepass"), hashlib.sha256
+    ).hexdigest()

@@ -30,6 +30,7 @@ from tenure.hub.service import Hub, accepted
 from tenure.hub.submitting import Submissions
 from tenure.wire import api
 from tenure.wire import recovery as rb
+from tenure.wire.attention import CloseRequest
 from tenure.wire.codec import parse_instant
 
 ISSUABLE = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.JOIN)
@@ -204,7 +205,7 @@ class Api:
 
     # -- questions, nodes, tokens
 
-    async def close_attention(self, who: Principal, item: str, asked: api.CloseRequest) -> cm.Done:
+    async def close_attention(self, who: Principal, item: str, asked: CloseRequest) -> cm.Done:
         """Close a question that is done once somebody has read it.
 
         Raises:

@@ -53,7 +53,7 @@ def explained(facts: Any) -> Iterable[str]:
 
 def _judged(facts: dict[str, Any]) -> Iterable[str]:
     named = facts.get("class") or "no class"
-    yield f"it was judged {named} by the rule {facts['rule']} of the policy {facts.get('policy') or '?'}"
+    yield f"it was judged {named} by the rule `{facts['rule']}` of the policy {facts.get('policy') or '?'}"
 
 
 def _exhausted(facts: dict[str, Any]) -> Iterable[str]:
@@ -61,8 +61,18 @@ def _exhausted(facts: dict[str, Any]) -> Iterable[str]:
 
 
 def _left(facts: dict[str, Any]) -> Iterable[str]:
-    named = ", ".join(f"{name} {amount}" for name, amount in facts["left"].items())
+    named = ", ".join(_amount(name, amount) for name, amount in facts["left"].items())
     yield f"left of what it may use: {named}"
+
+
+def _amount(dimension: str, amount: Any) -> str:
+    match dimension:
+        case "cost_usd_micros":
+            return f"${amount / 1_000_000:.2f}"
+        case "wall_s":
+            return f"{amount} s of running"
+        case _:
+            return f"{amount} {dimension.replace('_', ' ')}"
 
 
 def _late_reports(facts: dict[str, Any]) -> Iterable[str]:

@@ -195,7 +195,7 @@ def judgement_body(explained: Explanation) -> JudgementBody:
         because=plan.because,
         passed_over=plan.passed_over,
         changes=tuple(str(one.what) for one in plan.changes),
-        refunded=is_refunded(findings),
+        refunded=is_refunded(findings, plan.action),
         not_before_at=instant_or_none(plan.ready_at_ms),
     )
 

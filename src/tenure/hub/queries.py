@@ -31,6 +31,7 @@ from tenure.hub.attention_views import attention_body
 from tenure.hub.service import Hub
 from tenure.ledger.port import PAGE, Opened, TaskFilter, TaskHistory
 from tenure.wire import api
+from tenure.wire.attention import AttentionBody
 from tenure.wire.codec import instant, parse_instant
 from tenure.wire.legs import CONTRACT_VERSION
 
@@ -254,7 +255,7 @@ class Queries:
 
     async def attention(
         self, *, open_only: bool, limit: int, after: str | None = None
-    ) -> tuple[api.AttentionBody, ...]:
+    ) -> tuple[AttentionBody, ...]:
         """Questions to people, each with what can be answered. `after`: see `place_in`."""
         items = await self._ledger.attention(open_only, limit, place_in(after))
         answers = await self.answers(items)

@@ -34,6 +34,7 @@ from tenure.hub.recovery_views import (
 from tenure.ledger.port import Recorded, TaskHistory
 from tenure.wire import api
 from tenure.wire.codec import instant, instant_or_none
+from tenure.wire.recovery import BudgetBody
 
 NO_EVIDENCE = Raw(b"{}")
 
@@ -100,20 +101,28 @@ def task_body(
         replayed=replayed,
         scope=scope_body(spec.scope),
         open_effects=tuple(task.open_effects),
-        after_failure=tuple(spec.after_failure),
-        after_end=tuple(spec.after_end),
-        deadline_at=instant_or_none(task.deadline_ms),
-        project=task.project,
-        priority=spec.priority,
-        concurrency_key=spec.concurrency_key,
-        policy=newest.spec.policy if newest is not None else None,
-        budget=task.budget,
-        used=used_body(task),
-        left=left_of(task.budget, task.tally, task.attempts),
-        hold=hold_body(task.hold),
-        stop=stop_body(task.stop),
-        review=review_body(review),
+        **_recovery(task, newest, review),
     )
+
+
+def _recovery(task: Task, newest: Attempt | None, review: Review | None) -> dict[str, Any]:
+    """What it may use, when and for whom it runs, and what keeps it."""
+    spec = task.spec
+    return {
+        "after_failure": tuple(spec.after_failure),
+        "after_end": tuple(spec.after_end),
+        "deadline_at": instant_or_none(task.deadline_ms),
+        "project": task.project,
+        "priority": spec.priority,
+        "concurrency_key": spec.concurrency_key,
+        "policy": newest.spec.policy if newest is not None else None,
+        "budget": BudgetBody(**asdict(task.budget)),
+        "used": used_body(task),
+        "left": left_of(task.budget, task.tally, task.attempts),
+        "hold": hold_body(task.hold),
+        "stop": stop_body(task.stop),
+        "review": review_body(review),
+    }
 
 
 def attempt_bodies(history: TaskHistory) -> tuple[api.AttemptBody, ...]:

@@ -24,6 +24,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import coroutine
 from typing import TYPE_CHECKING, Protocol
 
@@ -148,7 +149,7 @@ class GroupCommit:
                 # Whoever just got a reply reads on and asks for the next thing; without a gap they would share the
                 # interpreter with the next piece, and then wait for its commit.
                 self._others_came = False
-                await asyncio.sleep(self._pace.usual_s)
+                await _gap(self._pace.usual_s)
             # One entry at a time, so the queue needs no bound.
             self._refuse_if_closed()
             some = commands[len(replies) : len(replies) + self._pace.size]
@@ -331,6 +332,13 @@ def _fail(batch: list[_Entry], error: TenureError) -> None:
         if not entry.future.done():
             # One exception for each waiter: a shared one would collect all their tracebacks.
             entry.future.set_exception(type(error)(error.message, **error.facts))
+
+
+async def _gap(seconds: float) -> None:
+    """Let `seconds` pass on the event loop's own clock."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await asyncio.get_running_loop().create_future()
 
 
 @coroutine

@@ -161,14 +161,14 @@ class MemoryLedger:
         if task is None:
             return None
         late = (one for one in self._world.every(Late) if one.task_id == task_id)
-        others = self._found(Task, task.spec.after)
+        others = self._found(Task, task.spec.dependencies)
         return TaskHistory(
             task=task,
             attempts=tuple(await self.attempts(task_id)),
             deliveries=tuple(await self.deliveries(task_id)),
             late=tuple(sorted(late, key=_heard)),
             attention=tuple(self._about((task_id,), open_only=False)),
-            dependencies=tuple(others[one] for one in dict.fromkeys(task.spec.after) if one in others),
+            dependencies=tuple(others[one] for one in dict.fromkeys(task.spec.dependencies) if one in others),
             effects=tuple(await self.effects(task_id)),
         )
 
@@ -308,7 +308,7 @@ class MemoryLedger:
             for one in self._world.every(Task)
             if not one.is_terminal
             and (one.waits_for or one.failed_dependencies)
-            and not names.isdisjoint(one.spec.after)
+            and not names.isdisjoint(one.spec.dependencies)
         )
 
     async def unreleased(self, limit: int) -> list[tuple[TaskId, TaskId]]:

@@ -112,7 +112,7 @@ class SqliteReads:
                 return None
             attempts = _attempts(connection, task_id)
             names = [one.attempt_id for one in attempts]
-            others = _by_key(connection, Task, task.spec.after)
+            others = _by_key(connection, Task, task.spec.dependencies)
             return TaskHistory(
                 task=task,
                 attempts=tuple(attempts),
@@ -126,7 +126,9 @@ class SqliteReads:
                     )
                 ),
                 attention=tuple(_about(connection, (task_id,), open_only=False)),
-                dependencies=tuple(others[one] for one in dict.fromkeys(task.spec.after) if one in others),
+                dependencies=tuple(
+                    others[one] for one in dict.fromkeys(task.spec.dependencies) if one in others
+                ),
                 effects=tuple(_select(connection, Effect, EFFECTS_OF_TASK, task_id)),
             )
 

@@ -125,13 +125,13 @@ class NodeDaemon:
             working.result()
 
     async def _work(self, parts: Parts, on_ready: OnReady | None) -> None:
-        await parts.mirror.identity(self._tools.ids.token())
+        identity = await parts.mirror.identity(self._tools.ids.token())
         generation = await parts.mirror.begin(self.incarnation)
         parts.leasing.generation = parts.reconciling.generation = generation
         try:
             async with asyncio.TaskGroup() as group:
                 parts.group = group
-                await self._serve(parts, on_ready)
+                await self._serve(parts, self._request(identity.credential), on_ready)
         except BaseExceptionGroup as errors:
             error = first_of(errors)
             if isinstance(error, SupersededError):
@@ -139,11 +139,11 @@ class NodeDaemon:
                 await parts.kill_all()
             raise error from None
 
-    async def _serve(self, parts: Parts, on_ready: OnReady | None) -> None:
+    async def _serve(self, parts: Parts, request: EnrollRequest, on_ready: OnReady | None) -> None:
         going, offered = await parts.readoption.adopt()
         for holding, state in going:
             parts.go_on(holding, state)
-        reply = await parts.entering.enter(self._request())
+        reply = await parts.entering.enter(request)
         node = self._settings.node
         parts.leasing.pace = pace_for(node.renew_every_s, node.margin_s, reply.lease_ttl_s)
         if parts.leasing.pace != parts.own_pace:
@@ -164,7 +164,7 @@ class NodeDaemon:
     def _start(self) -> Start:
         return Start(incarnation=self.incarnation, join_token=self._identity.join_token)
 
-    def _request(self) -> EnrollRequest:
+    def _request(self, secret: str) -> EnrollRequest:
         settings, platform = self._settings, self._tools.platform
         return EnrollRequest(
             name=settings.node.name,
@@ -175,7 +175,7 @@ class NodeDaemon:
             contract=CONTRACT_VERSION,
             platform=platform.system,
             version=self._identity.version,
-            recipients=tuple(recipient_spec(one) for one in settings.recipients),
+            recipients=tuple(recipient_spec(one, secret) for one in settings.recipients),
         )
 
 

@@ -11,14 +11,16 @@ from tenure.core.budget import Budget
 from tenure.core.scope import Scope
 from tenure.core.task import Check, Reference
 from tenure.wire.accounts import PausedBody
-from tenure.wire.attention import AttentionBody as AttentionBody
-from tenure.wire.attention import CloseRequest as CloseRequest
 from tenure.wire.body import Answered, Asked
-from tenure.wire.recovery import CancelReply as CancelReply
-from tenure.wire.recovery import CancelRequest as CancelRequest
-from tenure.wire.recovery import HoldBody, HypothesisBody, ReviewBody, ShareBody, StopBody, UsedBody
-from tenure.wire.recovery import RetryReply as RetryReply
-from tenure.wire.recovery import RetryRequest as RetryRequest
+from tenure.wire.recovery import (
+    BudgetBody,
+    HoldBody,
+    HypothesisBody,
+    ReviewBody,
+    ShareBody,
+    StopBody,
+    UsedBody,
+)
 
 
 class TaskRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
@@ -133,7 +135,7 @@ class TaskBody(Answered, frozen=True, kw_only=True):
     priority: int = 0
     concurrency_key: str | None = None
     policy: str | None = None
-    budget: Budget = Budget()
+    budget: BudgetBody = BudgetBody()
     used: UsedBody | None = None
     left: dict[str, int] = {}  # noqa: RUF012 - msgspec makes a new one each time
     hold: HoldBody | None = None

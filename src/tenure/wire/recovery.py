@@ -60,6 +60,20 @@ class UsedBody(Answered, frozen=True, kw_only=True):
     rounds: int
 
 
+class BudgetBody(Answered, frozen=True, kw_only=True):
+    """What a Task may use; null: not limited. `repeats`: how often one failure may come. `interruptions`: how often people
+    may be asked. `rounds`: automatic Attempts in a row without measurable improvement."""
+
+    attempts: int | None = None
+    wall_s: int | None = None
+    cost_usd_micros: int | None = None
+    tokens: int | None = None
+    tool_calls: int | None = None
+    repeats: int | None = None
+    interruptions: int | None = None
+    rounds: int | None = None
+
+
 class ChangeBody(Answered, frozen=True, kw_only=True):
     """`what`: `input`, `environment`, `plan`, `implementation`, `configuration`, `authority` or `base`. Of a base the
     commits themselves, of anything else the digests of it."""

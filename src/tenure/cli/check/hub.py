@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tenure import __version__
 from tenure.cli.asking.address import address_of
 from tenure.cli.check.finding import Finding, fail, ok, warn
+from tenure.cli.check.operating import check_operating
 from tenure.cli.text.counting import counted
 from tenure.errors import TenureError
 
@@ -46,7 +47,7 @@ async def check_hub(cli: Invocation, settings: Settings) -> list[Finding]:
             found.append(
                 warn("version", f"the hub has {health.version}, this is {__version__}", "upgrade the older")
             )
-        return found + await check_node(hub, settings.node.name)
+        return [*found, *await check_node(hub, settings.node.name), *await check_operating(hub)]
 
 
 async def check_node(hub: HubClient, name: str) -> list[Finding]:

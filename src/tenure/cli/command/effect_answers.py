@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tenure.client.hub import HubClient
-    from tenure.wire.api import AttentionBody
+    from tenure.wire.attention import AttentionBody
 
 APPROVAL = "approval"
 DOUBTS = ("effect_quarantined", "effect_in_doubt")

@@ -98,6 +98,7 @@ async def recipients(cli: Invocation) -> None:
 
     async with connected(cli) as hub:
         found = await every_recipient(hub)
+        paused = [] if cli.out.json else await hub.pauses()
     cli.out.data({"recipients": found})
     if cli.out.json:
         return
@@ -121,6 +122,10 @@ async def recipients(cli: Invocation) -> None:
     )
     head = ("recipient", "busy", "harness", "model", "isolation", "provider", "pools", "now")
     cli.out.table(head, rows)
+    for one in paused:
+        # A recipient's own pause, and its node's, stand in its line.
+        if one.paused is not None and one.subject.startswith(("hub", "project:")):
+            cli.out.note(f"{one.subject} is paused by {one.paused.by}: {one.paused.because}")
 
 
 async def every_node(hub: HubClient) -> list[NodeBody]:

@@ -92,24 +92,29 @@ async def resolve(
     Without an answer it shows the question and what each answer will do, and changes nothing. What your answer will do
     is said before it is given, and on a terminal you are asked. It is refused if the question has changed since you
     looked, or was answered. With --all one answer is given to many, one row each.
-
-    Raises:
-        InvalidError: no question is named, or one is named beside --all.
     """
     from tenure.cli.asking.lookup import connected
-    from tenure.errors import InvalidError
 
     item, answer, *program = [*(words or []), None, None][: max(2, len(words or []))]
+    check_words(item, options)
     async with connected(cli) as hub:
         if options.every:
-            if item is not None:
-                raise InvalidError(
-                    "with --all no single question is named; --kind and others say which are meant"
-                )
             return await resolve_all(cli, hub, options)
-        if item is None:
-            raise InvalidError("name a question: tenure resolve ITEM ANSWER; `tenure attention` lists them")
-        return await resolve_one(cli, hub, item, Given(answer, options, changes, more, program))
+        return await resolve_one(cli, hub, str(item), Given(answer, options, changes, more, program))
+
+
+def check_words(item: str | None, options: ResolveOptions) -> None:
+    """Refuses what names no question, or one beside all.
+
+    Raises:
+        InvalidError: it does.
+    """
+    from tenure.errors import InvalidError
+
+    if options.every and item is not None:
+        raise InvalidError("with --all no single question is named; --kind and others say which are meant")
+    if not options.every and item is None:
+        raise InvalidError("name a question: tenure resolve ITEM ANSWER; `tenure attention` lists them")
 
 
 class Given(NamedTuple):

@@ -11,8 +11,7 @@ from tenure.cli.invocation import Invocation, command, family
 if TYPE_CHECKING:
     from tenure.cli.asking.lookup import Located
     from tenure.client.hub import HubClient
-
-ABOUT = ("claim", "boundary", "failure", "evidence")
+    from tenure.core.review import About
 
 app = family()
 
@@ -51,13 +50,8 @@ async def challenge(
 
     Whoever depends on its task waits until it is answered, once and finally: with --uphold the task counts as if it had
     not completed, for all that still wait for it; with --dismiss they go on. Task and attempt stay as they are.
-
-    Raises:
-        InvalidError: it is not said what is doubted.
     """
     from tenure.cli.asking.lookup import attempt_of, connected
-    from tenure.core.review import About
-    from tenure.errors import InvalidError
     from tenure.wire.recovery import ChallengeRequest
 
     ruling = ruling_in(options)
@@ -66,13 +60,26 @@ async def challenge(
         if ruling is not None:
             await answer(cli, hub, located, ruling, options.because)
             return
-        if options.about not in ABOUT:
-            raise InvalidError(f"say what is doubted: --about {', '.join(ABOUT)}", option="--about")
-        asked = ChallengeRequest(number=located.number, about=About(options.about), because=options.because)
+        about = doubted(options.about)
+        asked = ChallengeRequest(number=located.number, about=about, because=options.because)
         done = await hub.challenge(located.task_id, asked)
     cli.out.data({"attempt_id": located.name, "about": options.about, "replayed": done.replayed})
     if not cli.out.json:
         cli.out.say(f"{located.name}: its {options.about} is challenged; what depends on it waits")
+
+
+def doubted(about: str | None) -> About:
+    """What is doubted.
+
+    Raises:
+        InvalidError: it is not said.
+    """
+    from tenure.core.review import About
+    from tenure.errors import InvalidError
+
+    if about not in list(About):
+        raise InvalidError(f"say what is doubted: --about {', '.join(About)}", option="--about")
+    return About(about)
 
 
 def ruling_in(options: ChallengeOptions) -> str | None:

@@ -70,7 +70,7 @@ def answer_to(task: TaskBody) -> str:
         case "exhausted":
             return f"tenure attention {name} says what was tried    tenure budget raise {name} … --because …"
         case "authorization" | "configuration" | "contradiction" | "failed" | "stopped" | "asked":
-            return f"tenure attention {name} says what you may answer    tenure retry {name} …"
+            return f"tenure retry {name} --because …    tenure cancel {name}"
         case _:
             return f"tenure show {name} says what is known and what you may answer"
 

@@ -251,7 +251,7 @@ async def old_runner_ends(story: Story, race: RaceStage, loser: str) -> None:
 
 async def late_report(story: Story, race: RaceStage, second: AttemptBody) -> None:
     """What the old runner saw is kept beside what was decided; a person reads it, and that is all."""
-    from tenure.wire.api import AttentionBody
+    from tenure.wire.attention import AttentionBody
 
     await kept_late(story, race, "report", "its late report is kept beside the answer")
 

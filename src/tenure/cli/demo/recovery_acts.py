@@ -18,7 +18,8 @@ from tenure.errors import UnavailableError
 from tenure.runtime.git import Git
 
 if TYPE_CHECKING:
-    from tenure.wire.api import AttemptBody, AttentionBody
+    from tenure.wire.api import AttemptBody
+    from tenure.wire.attention import AttentionBody
 
 Act = Callable[[Story, Stage], Awaitable[None]]
 

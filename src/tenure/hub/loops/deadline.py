@@ -7,7 +7,6 @@ from typing import final
 from tenure.core import events as ev
 from tenure.core import recovery_events as rv
 from tenure.core.clock import Clock
-from tenure.core.commands import Command
 from tenure.core.desk_commands import DueTask
 from tenure.core.limits import BATCH
 from tenure.hub.alarm import Alarm
@@ -30,8 +29,7 @@ class DeadlineLoop:
         self.alarm.begin()
         due = await self._ledger.tasks_due(self._clock.wall_ms(), BATCH)
         if due:
-            commands: list[Command] = [DueTask(one) for one in due]
-            await self._ledger.execute_many(commands)
+            await self._ledger.execute_patiently([DueTask(one) for one in due])
             return  # there may be more
         await self.alarm.sleep(await self._ledger.next_task_due_ms())
 

@@ -16,7 +16,6 @@ from typing import final
 from tenure.core import desk_events as de
 from tenure.core import events as ev
 from tenure.core import recovery_events as rv
-from tenure.core.commands import Command
 from tenure.core.desk_commands import Reconsider
 from tenure.core.gate import GATE_PREFIX, gate_subject
 from tenure.core.limits import BATCH
@@ -95,9 +94,7 @@ class HoldsLoop:
             if subject in changed or (all_keys and subject.startswith(GATE_PREFIX)):
                 found = await self._ledger.held_on(subject, BATCH)
                 tasks += found if changed.get(subject) else few_of_each_route(found)
-        for first in range(0, len(tasks), BATCH):
-            commands: list[Command] = [Reconsider(one.task_id) for one in tasks[first : first + BATCH]]
-            await self._ledger.execute_many(commands)
+        await self._ledger.execute_patiently([Reconsider(one.task_id) for one in tasks])
 
 
 def few_of_each_route(tasks: Iterable[Task]) -> list[Task]:

@@ -10,7 +10,7 @@ from typing import final
 
 from tenure.core import events as ev
 from tenure.core import recovery_events as rv
-from tenure.core.commands import Command, Refusal, ReleaseDependent
+from tenure.core.commands import Refusal, ReleaseDependent
 from tenure.core.ids import TaskId
 from tenure.core.limits import BATCH
 from tenure.errors import UnavailableError
@@ -59,11 +59,8 @@ class ReleaseLoop:
             told.update(pairs)
 
     async def _tell(self, pairs: list[tuple[TaskId, TaskId]]) -> None:
-        for first in range(0, len(pairs), BATCH):
-            commands: list[Command] = [
-                ReleaseDependent(dependent, ended) for dependent, ended in pairs[first : first + BATCH]
-            ]
-            replies = await self._ledger.execute_many(commands)
-            refused = next((reply for reply in replies if isinstance(reply, Refusal)), None)
-            if refused is not None:
-                raise UnavailableError(f"not every dependent could be told: {refused.message}")
+        commands = [ReleaseDependent(dependent, ended) for dependent, ended in pairs]
+        replies = await self._ledger.execute_patiently(commands)
+        refused = next((reply for reply in replies if isinstance(reply, Refusal)), None)
+        if refused is not None:
+            raise UnavailableError(f"not every dependent could be told: {refused.message}")

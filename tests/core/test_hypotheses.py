@@ -1,0 +1,167 @@
+"""Every further Attempt says what it changes; what changes nothing is refused, or is somebody's word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core import commands as cm
+from tenure.core import desk_commands as dc
+from tenure.core import recovery_events as rv
+from tenure.core.attempt import ChangeKind, Hypothesis, Relation, Verdict
+from tenure.core.delivery import Delivery
+from tenure.core.failure import FailureClass
+from tenure.core.ids import NodeId, TaskId
+from tenure.core.limits import OBJECTIVE_BYTES, REASON_LENGTH
+from tests.core.lab import OTHER_SHA, SHA, Lab
+
+REPOSITORY = {"repository": "https://example.org/app.git", "base_sha": SHA}
+
+
+def failed(lab: Lab, failure: FailureClass = FailureClass.AUTHORIZATION, **spec: Any) -> tuple[NodeId, TaskId]:
+    node, task_id, delivery = lab.running(**spec)
+    lab.fail(delivery, failure)
+    return node, task_id
+
+
+def retry(lab: Lab, task_id: TaskId, because: str = "", **changes: Any) -> Any:
+    return lab.run(cm.Retry(task_id, "ann", because, dc.Changes(**changes)))
+
+
+def why(lab: Lab, task_id: TaskId, number: int = 2) -> Hypothesis:
+    found = lab.attempt(task_id, number).spec.hypothesis
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "relation"),
+    [
+        ({"objective": "do it otherwise"}, ChangeKind.INPUT, Relation.REPLAN),
+        ({"base_sha": OTHER_SHA}, ChangeKind.BASE, Relation.REBASE),
+        ({"route": "codex"}, ChangeKind.ENVIRONMENT, Relation.TAKEOVER),
+        ({"harness": "codex"}, ChangeKind.IMPLEMENTATION, Relation.RETRY),
+        ({"command": ("make",)}, ChangeKind.IMPLEMENTATION, Relation.RETRY),
+        ({"model": "big"}, ChangeKind.CONFIGURATION, Relation.RETRY),
+        ({"timeout_s": 60}, ChangeKind.CONFIGURATION, Relation.RETRY),
+    ],
+)
+def test_a_persons_change_is_the_hypothesis_with_its_digests(
+    lab: Lab, changes: dict[str, Any], kind: ChangeKind, relation: Relation
+) -> None:
+    _, task_id = failed(lab, **REPOSITORY)
+    assert retry(lab, task_id, **changes).successor == 2
+    said = why(lab, task_id)
+    assert [one.what for one in said.changes] == [kind]
+    assert said.before_digest != said.after_digest
+    assert (said.by, said.override, said.because) == ("ann", False, f"changes the {kind}")
+    spec = lab.attempt(task_id, 2).spec
+    assert (spec.relation, spec.follows, spec.failure_class) == (relation, 1, "authorization")
+
+
+@pytest.mark.parametrize("failure", sorted(set(FailureClass) - {"capacity", "executor_lost"}))
+@pytest.mark.parametrize("changes", [{}, {"objective": "do it"}, {"base_sha": SHA}])
+def test_the_same_spec_after_the_same_failure_is_refused(
+    lab: Lab, failure: FailureClass, changes: dict[str, Any]
+) -> None:
+    _, task_id = failed(lab, failure, **REPOSITORY)
+    before = lab.task(task_id)
+    refusal = retry(lab, task_id, **changes)
+    assert (refusal.code, refusal.facts["class"]) == ("same_spec", failure)
+    assert retry(lab, task_id, "   ", **changes).code == "same_spec"
+    assert lab.task(task_id) == before
+
+
+def test_a_person_may_want_the_same_again_on_their_word_and_that_is_an_event(lab: Lab) -> None:
+    _, task_id = failed(lab)
+    assert retry(lab, task_id, "they gave us the right").successor == 2
+    (allowed,) = [one for one in lab.events if isinstance(one, rv.RepeatAllowed)]
+    assert (allowed.number, allowed.by, allowed.because) == (1, "ann", "they gave us the right")
+    said = why(lab, task_id)
+    assert (said.override, said.changes, said.before_digest == said.after_digest) == (True, (), True)
+
+
+def test_the_same_retry_of_the_same_person_is_told_again_and_another_is_refused(lab: Lab) -> None:
+    _, task_id = failed(lab)
+    assert retry(lab, task_id, "now it may").successor == 2
+    assert retry(lab, task_id, "now it may").successor == 2
+    assert retry(lab, task_id, "no, now").code == "not_offered"
+    assert lab.run(cm.Retry(task_id, "bob", "now it may")).code == "not_offered"
+    assert lab.task(task_id).attempts == 2
+
+
+def test_a_cause_that_passes_by_itself_needs_no_reason(lab: Lab) -> None:
+    policy = {"policy": None, "budget": cm.TaskSpec(objective="x", route="y").budget}
+    node, task_id, delivery = lab.running(**policy)
+    for _ in range(5):
+        lab.fail(delivery, FailureClass.EXECUTOR_LOST)
+        claimed = lab.claim(node)
+        if claimed:
+            lab.ack(claimed[0])
+            delivery = claimed[0]
+    assert lab.open_items() == ["exhausted"]
+    assert retry(lab, task_id).successor == 6
+    assert why(lab, task_id, 6).because == "the cause passes by itself"
+
+
+def test_what_a_person_changes_has_the_bounds_of_what_a_person_submits(lab: Lab) -> None:
+    _, task_id = failed(lab, **REPOSITORY)
+    assert retry(lab, task_id, base_sha="main").facts["field"] == "base_sha"
+    assert retry(lab, task_id, timeout_s=0).facts["field"] == "timeout_s"
+    assert retry(lab, task_id, command=()).facts["field"] == "command"
+    assert retry(lab, task_id, objective="x" * (OBJECTIVE_BYTES + 1)).code == "too_large"
+    assert retry(lab, task_id, "x" * (REASON_LENGTH + 1)).facts["field"] == "because"
+    assert lab.task(task_id).attempts == 1
+
+
+def test_elsewhere_needs_a_route_with_more_than_one_recipient(lab: Lab) -> None:
+    _, task_id = failed(lab, route="claude@laptop")
+    assert retry(lab, task_id, elsewhere=True).facts["field"] == "elsewhere"
+    other, other_id, delivery = _pooled(lab)
+    lab.fail(delivery, FailureClass.AUTHORIZATION)
+    assert retry(lab, other_id, elsewhere=True).successor == 2
+    assert lab.attempt(other_id, 2).spec.avoid == ("claude@two",)
+    assert lab.claim(other) == []
+
+
+def _pooled(lab: Lab) -> tuple[NodeId, TaskId, Delivery]:
+    node = lab.node("two", pools=("pool",))
+    task_id = lab.submit(route="pool")
+    return node, task_id, lab.work(node)
+
+
+def test_another_route_takes_nothing_over_of_the_recipient_before(lab: Lab) -> None:
+    _, task_id, delivery = _pooled(lab)
+    lab.fail(delivery, FailureClass.AUTHORIZATION)
+    retry(lab, task_id, elsewhere=True)
+    lab.run(dc.StopAttempt(task_id, 2, "ann", "no"))
+    assert retry(lab, task_id, route="claude@two").successor == 3
+    spec = lab.attempt(task_id, 3).spec
+    assert (spec.avoid, spec.route, spec.session_id) == ((), "claude@two", None)
+
+
+def test_the_answer_to_a_question_is_the_changed_input(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    lab.report(delivery, Verdict.ASKED)
+    assert retry(lab, task_id).facts["field"] == "because"
+    assert retry(lab, task_id, "the blue one").successor == 2
+    assert lab.attempt(task_id, 2).spec.objective.endswith("Answer from ann: the blue one")
+    assert lab.attempt(task_id, 2).spec.relation is Relation.REPLAN
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_machine_itself_never_makes_an_attempt_that_changes_nothing(lab: Lab, number: int) -> None:
+    """Whatever comes, the only Attempts with the same spec are those whose cause passes."""
+    node, task_id, delivery = lab.running(**REPOSITORY)
+    for failure in list(FailureClass) * number:
+        lab.fail(delivery, failure)
+        lab.pass_s(10_000)
+        claimed = lab.claim(node)
+        if not claimed:
+            break
+        lab.ack(claimed[0])
+        delivery = claimed[0]
+    for one in range(2, lab.task(task_id).attempts + 1):
+        said = why(lab, task_id, one)
+        assert said.transient or said.changes

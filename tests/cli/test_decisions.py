@@ -200,10 +200,12 @@ def test_an_attempt_alone_is_canceled_and_its_task_asks_what_comes_next(
 def test_a_tree_is_canceled_with_a_row_for_each(hub: HubInThread) -> None:
     root = submit(hub, "Root", "--key", "root")
     leaf = submit(hub, "Leaf", "--after", "key:root")
+    fails = submit(hub, "If it fails", "--after-failure", root)
+    ends = submit(hub, "In the end", "--after-end", leaf)
+    every = (root, leaf, fails, ends)
     out = ok(hub.call("cancel", root, "--tree", "--wait"))
-    assert root in out
-    assert leaf in out
-    assert {hub.call("show", "--json", one).json["task"]["state"] for one in (root, leaf)} == {"canceled"}
+    assert all(one in out for one in every)
+    assert {hub.call("show", "--json", one).json["task"]["state"] for one in every} == {"canceled"}
     assert hub.call("cancel", leaf).code == 0, "asked twice it is asked once"
 
 

@@ -75,7 +75,9 @@ def test_the_same_account_again_changes_nothing_and_a_reset_starts_anew(lab: Lab
 def test_an_attempt_without_a_limit_of_its_own_reserves_a_share_of_the_account() -> None:
     known = new_account(RED, 0)
     assert default_share(known) is None
-    limited = type(known)(**{**{n: getattr(known, n) for n in known.__struct_fields__}, "limits": Share(tokens=45)})
+    limited = type(known)(
+        **{**{n: getattr(known, n) for n in known.__struct_fields__}, "limits": Share(tokens=45)}
+    )
     assert default_share(limited) == Share(tokens=4)
 
 

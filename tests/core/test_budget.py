@@ -149,7 +149,13 @@ def test_nobody_knows_how_long_a_lost_attempt_ran_so_all_of_its_lease_counts(lab
     ],
 )
 def test_a_raise_that_makes_no_sense_is_refused(lab: Lab, command: dict[str, Any], code: str) -> None:
-    said = {"task_id": lab.submit(), "more": Budget(attempts=1), "deadline_ms": None, "by": "ann", "because": "x"}
+    said = {
+        "task_id": lab.submit(),
+        "more": Budget(attempts=1),
+        "deadline_ms": None,
+        "by": "ann",
+        "because": "x",
+    }
     assert lab.run(dc.RaiseBudget(**{**said, **command})).code == code
     lab.cancel(said["task_id"])
     assert lab.run(dc.RaiseBudget(**said)).code == "terminal"

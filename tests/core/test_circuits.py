@@ -21,7 +21,9 @@ BACK_OFF = Response(Action.BACK_OFF, first_s=5, most_s=60)
 
 
 def no_room(lab: Lab, delivery: Delivery, **known: Any) -> None:
-    assert lab.fail(delivery, FailureClass.CAPACITY, evidence=evidence(http_status=429, **known)) == "recorded"
+    assert (
+        lab.fail(delivery, FailureClass.CAPACITY, evidence=evidence(http_status=429, **known)) == "recorded"
+    )
 
 
 def circuit(lab: Lab, quota: str = "account") -> Circuit:

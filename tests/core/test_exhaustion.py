@@ -31,7 +31,9 @@ def use_up(lab: Lab, failures: list[FailureClass], cost: int = 10, **spec: Any) 
         if not claimed:
             break
         lab.ack(claimed[0])
-        known = evidence(failure, f"wrong in round {'abcdefgh'[number]}" if failure is _C.VALIDATION else None)
+        known = evidence(
+            failure, f"wrong in round {'abcdefgh'[number]}" if failure is _C.VALIDATION else None
+        )
         usage = Usage(cost_usd_micros=cost, wall_s=1.5, tool_calls=2, input_tokens=5)
         lab.fail(claimed[0], failure, evidence=known, usage=usage, summary=f"round {number}")
     return task_id
@@ -57,7 +59,7 @@ def raise_by(lab: Lab, task_id: TaskId, deadline_ms: int | None = None, **more: 
         (Budget(tool_calls=3), [_C.EXECUTOR_LOST] * 5, "tool_calls", 2),
         (Budget(wall_s=3), [_C.EXECUTOR_LOST] * 5, "wall_s", 2),
         (Budget(repeats=2), [_C.EXECUTOR_LOST] * 5, "repeats", 2),
-        (Budget(rounds=2), [_C.VALIDATION] * 5, "rounds", 2),
+        (Budget(rounds=2), [_C.VALIDATION] * 5, "rounds", 3),
     ],
 )
 def test_every_dimension_comes_to_one_question(

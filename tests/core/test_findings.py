@@ -20,7 +20,9 @@ def failed(told: FailureClass | None = None, text: str = "{}", **more: Any) -> O
     return Outcome(Verdict.FAILED, failure_class=told, evidence=text, **more)
 
 
-@pytest.mark.parametrize("text", ["", "{", "null", "[]", '{"harness":3}', '{"harness":{"step":"no such"}}', "[" * 5000])
+@pytest.mark.parametrize(
+    "text", ["", "{", "null", "[]", '{"harness":3}', '{"harness":{"step":"no such"}}', "[" * 5000]
+)
 def test_evidence_that_cannot_be_read_leaves_the_nodes_word_standing(text: str) -> None:
     found = findings_of(failed(FailureClass.CAPACITY, text), DEFAULT)
     assert (found.failure_class, found.rule) == (FailureClass.CAPACITY, "told")
@@ -34,7 +36,9 @@ def test_the_policy_of_the_attempt_outranks_the_nodes_word() -> None:
 
 
 def test_what_was_met_before_the_start_stays_as_the_node_says() -> None:
-    outcome = failed(FailureClass.CONFIGURATION, evidence(exit_code=EX_TEMPFAIL), failure_rule="before-start/x")
+    outcome = failed(
+        FailureClass.CONFIGURATION, evidence(exit_code=EX_TEMPFAIL), failure_rule="before-start/x"
+    )
     assert findings_of(outcome, DEFAULT).failure_class is FailureClass.CONFIGURATION
 
 

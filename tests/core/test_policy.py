@@ -85,7 +85,10 @@ def test_a_repeat_is_found_at_the_end_of_a_chain_too() -> None:
         (replace(MINE, rules=(Rule("all", 3, FailureClass.CAPACITY),)), "asks for nothing"),
         (replace(MINE, rules=(Rule("far", 12, FailureClass.CAPACITY, signs=(Sign.OOM,)),)), "rank is 12"),
         (with_response("validation", Response(Action.REVISE, otherwise="nobody")), "names 'nobody'"),
-        (with_response("conflict", Response(Action.END, otherwise="again")), "its otherwise is never reached"),
+        (
+            with_response("conflict", Response(Action.END, otherwise="again")),
+            "its otherwise is never reached",
+        ),
         (with_response("capacity", Response(Action.BACK_OFF, first_s=0)), "first_s is 0"),
         (with_response("capacity", Response(Action.BACK_OFF, first_s=10, most_s=5)), "first_s is 10"),
         (with_response("capacity", Response(Action.BACK_OFF, most=0)), "most is 0"),

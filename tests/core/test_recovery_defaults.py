@@ -23,7 +23,9 @@ REPOSITORY = {"repository": "https://example.org/app.git", "base_sha": SHA}
 _C = FailureClass
 
 
-def running(lab: Lab, recipient: dict[str, Any] | None = None, **spec: Any) -> tuple[NodeId, TaskId, Delivery]:
+def running(
+    lab: Lab, recipient: dict[str, Any] | None = None, **spec: Any
+) -> tuple[NodeId, TaskId, Delivery]:
     node = lab.node(**(recipient or {}))
     task_id = lab.submit(**spec)
     return node, task_id, lab.work(node)
@@ -41,7 +43,12 @@ def test_authorization_stops_and_asks_who_may_allow_it(lab: Lab) -> None:
     node, task_id, delivery = running(lab)
     fail(lab, delivery, _C.AUTHORIZATION)
     said = decided(lab)
-    assert (said.action, said.rule, said.policy, said.asks) == ("stop", "claimed-authorization", "default/1", True)
+    assert (said.action, said.rule, said.policy, said.asks) == (
+        "stop",
+        "claimed-authorization",
+        "default/1",
+        True,
+    )
     assert (lab.task(task_id).state, lab.open_items()) == (TaskState.INPUT_REQUIRED, ["authorization"])
     lab.pass_s(10**6)
     assert lab.claim(node) == []
@@ -106,7 +113,9 @@ def test_a_conflict_goes_on_from_the_new_base_with_its_exact_lineage(lab: Lab) -
         ({}, f'{{"base_sha":"{OTHER_SHA}"}}', "it works in no repository"),
     ],
 )
-def test_a_conflict_without_another_base_asks(lab: Lab, spec: dict[str, Any], details: str | None, why: str) -> None:
+def test_a_conflict_without_another_base_asks(
+    lab: Lab, spec: dict[str, Any], details: str | None, why: str
+) -> None:
     _, task_id, delivery = running(lab, **spec)
     fail(lab, delivery, _C.CONFLICT, details=details)
     assert decided(lab).passed_over == (f"conflict: {why}",)

@@ -30,7 +30,10 @@ def steps(lab: Lab) -> list[str]:
 def test_an_attempt_that_nobody_holds_is_stopped_at_once_and_a_person_says_what_comes_next(lab: Lab) -> None:
     task_id = lab.submit()
     assert stop(lab, task_id).step == "terminated"
-    assert (lab.attempt(task_id).verdict, lab.task(task_id).state) == (Verdict.CANCELED, TaskState.INPUT_REQUIRED)
+    assert (lab.attempt(task_id).verdict, lab.task(task_id).state) == (
+        Verdict.CANCELED,
+        TaskState.INPUT_REQUIRED,
+    )
     assert lab.open_items() == ["stopped"]
     assert lab.claim(lab.node()) == []
     assert lab.run(cm.Retry(task_id, "ann", "")).successor == 2

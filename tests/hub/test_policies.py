@@ -9,6 +9,8 @@ import pytest
 
 from tenure.core.access import Role
 from tenure.core.attempt import Outcome, Verdict
+from tenure.core.attention import AttentionKind
+from tenure.core.budget import Budget
 from tenure.core.failure import CheckEnded, Evidence, FailureClass, StepEnded
 from tenure.core.ids import TaskId
 from tenure.core.policy import Action, UnknownRule
@@ -383,26 +385,18 @@ async def test_a_time_limit_and_evidence_that_nobody_can_read_are_explained_too(
 async def test_an_exhausted_budget_is_what_a_decision_came_to() -> None:
     async with Lab().running() as lab:
         node = await lab.node()
-        task_id = await lab.submit()
-        for number in range(1, 6):
-            text = failed(
-                Evidence(
-                    checks=(
-                        CheckEnded(
-                            name="tests",
-                            ended=StepEnded(exit_code=1, output_tail="abcdefgh"[:number] + " is wrong"),
-                        ),
-                    )
-                )
-            )
-            await node.report(await node.take(), outcome=text)
-            if (await explained(lab, task_id, number)).recorded is None:
-                break
-            if "nothing was left" in (await explained(lab, task_id, number)).recorded.came_to:
-                break
-        body = await explained(lab, task_id, number)
+        task_id = await lab.submit(budget=Budget(attempts=2))
+        for words in ("one is wrong", "another is wrong"):
+            ended = StepEnded(exit_code=1, output_tail=words)
+            evidence = Evidence(checks=(CheckEnded(name="tests", ended=ended),))
+            await node.report(await node.take(), outcome=failed(evidence))
+        body = await explained(lab, task_id, 2)
         assert body.recorded is not None
-        assert "so a person was asked" in body.recorded.came_to
+        assert body.recorded.action == "revise"
+        assert body.recorded.came_to == "nothing was left of attempts, so a person was asked"
+        assert await node.claim() == []
+        kinds = [one.kind for one in await lab.hub.ledger.attention_about([TaskId(task_id)])]
+        assert kinds == [AttentionKind.EXHAUSTED]
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,11 @@ from tenure.servers.rest import example
 from tenure.wire.accounts import AccountRequest, LimitsRequest
 from tenure.wire.policies import ChoiceRequest, PolicyRequest
 from tests.servers.face import Face, client_in, face
-from tests.servers.test_rest_with_anything import VALUES, changed
+from tests.servers.test_rest_with_anything import VALUES, changed, like
 
 WRITES: list[tuple[str, str, Any]] = [
     ("POST", "/v1/policies", example.POLICY.value),
-    ("PUT", "/v1/policy-choices", {**example.CHOICE.value, "policy": "once"}),
+    ("PUT", "/v1/policy-choices", like(example.CHOICE.value, policy="once")),
     ("PUT", "/v1/accounts/project:shop", example.ACCOUNT.value),
     ("POST", "/v1/pauses", example.PAUSE.value),
     ("POST", "/v1/pauses/resume", example.RESUME.value),

@@ -343,7 +343,9 @@ class RecoveryRules:
         self.lab.run(dc.CloseCircuit(quota, "ann", "they have room again"))
 
     @rule(
-        data=st.data(), what=st.sampled_from(["snooze", "wake", "assign", "notify"]), version=st.integers(0, 2)
+        data=st.data(),
+        what=st.sampled_from(["snooze", "wake", "assign", "notify"]),
+        version=st.integers(0, 2),
     )
     def handle_item(self, data: Any, what: str, version: int) -> None:
         item = self.pick_item(data)

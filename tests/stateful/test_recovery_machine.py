@@ -32,7 +32,14 @@ TERMS = Terms(
     offer_ttl_ms=5_000, lease_ttl_ms=20_000, suspect_grace_ms=5_000, cancel_grace_ms=5_000, max_offers=2
 )
 ROOM = Budget(
-    attempts=9, wall_s=900, cost_usd_micros=9_000, tokens=9_000, tool_calls=9, repeats=9, interruptions=9, rounds=9
+    attempts=9,
+    wall_s=900,
+    cost_usd_micros=9_000,
+    tokens=9_000,
+    tool_calls=9,
+    repeats=9,
+    interruptions=9,
+    rounds=9,
 )
 
 
@@ -155,10 +162,19 @@ class RecoveryMachine(RecoveryRules, RuleBasedStateMachine):
     def room_for(self, account_id: str) -> dc.SetAccount:
         known = self.accounts()[account_id]
         return dc.SetAccount(
-            account_id, Share(), known.per_task, known.share, known.weight, "ann", "no limit any more", reset=True
+            account_id,
+            Share(),
+            known.per_task,
+            known.share,
+            known.weight,
+            "ann",
+            "no limit any more",
+            reset=True,
         )
 
-    @rule(how=st.sampled_from(["lose", "lose", "sweep", "sleep", "restart", "time"]), seconds=st.integers(1, 30))
+    @rule(
+        how=st.sampled_from(["lose", "lose", "sweep", "sleep", "restart", "time"]), seconds=st.integers(1, 30)
+    )
     def disturb(self, how: str, seconds: int) -> None:
         if how == "lose":
             for wait in (20, 5):
@@ -220,15 +236,15 @@ class RecoveryMachine(RecoveryRules, RuleBasedStateMachine):
     def _say_what_is_gone(self) -> None:
         """The nodes look, and nothing runs there that they do not hold."""
         for node_id in self.nodes:
-            mine = [one for one in self.lab.world.deliveries_of_node(node_id)]
+            mine = self.lab.world.deliveries_of_node(node_id)
             holdings = tuple(cm.Holding(one.delivery_id, one.fence, "started", True) for one in mine)
             sequence = self.lab.get(Node, node_id).snapshot_sequence + 1
             self.lab.run(cm.Snapshot(node_id, self.lab.live(node_id), sequence, holdings))
 
     def _answer_everything(self) -> None:
         wanted = ("approve", "raise", "retire", "retry", "dismiss", "cancel", "close")
-        for item in list(self.lab.world.every(Attention)):
-            item = self.lab.get(Attention, item.item_id)
+        for item_id in [one.item_id for one in self.lab.world.every(Attention)]:
+            item = self.lab.get(Attention, item_id)
             offered = answers_to(item, self.about(item)) if item.open else {}
             name = next((one for one in wanted if one in offered), None)
             if item.kind is AttentionKind.UNKNOWN and offered:

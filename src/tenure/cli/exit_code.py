@@ -17,8 +17,8 @@ MEANINGS: dict[int, str] = {
     FAILED: "failed, or rejected",
     CANCELED: "canceled",
     NEEDS_YOU: (
-        "it needs you: its outcome is unknown, it has a question, it must be approved before it starts, or what it "
-        "waits for did not complete"
+        "it needs you: its outcome is unknown, it has a question, it failed and nobody but you knows a way on, its budget is "
+        "used up, it must be approved before it starts, or what it waits for did not complete"
     ),
     TIMED_OUT: "its time was over (or that of `--wait-s`; then it goes on)",
 }

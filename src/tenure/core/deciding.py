@@ -140,22 +140,9 @@ def decide_challenge(draft: Draft, command: Challenge) -> Done | Refusal:
     attempt = draft.find(Attempt, attempt_id(command.task_id, command.number))
     if task is None or attempt is None:
         return Refusal("not_found", f"there is no Attempt {command.task_id}/{command.number}.")
-    if not command.because.strip() or len(command.because) > REASON_LENGTH:
-        return Refusal(
-            "invalid", f"a challenge needs a reason of 1 to {REASON_LENGTH} characters.", {"field": "because"}
-        )
-    if attempt.verdict is None:
-        return Refusal(
-            "not_offered",
-            f"{attempt.attempt_id} has not ended ({attempt.state}); only what has ended can be challenged.",
-            {"state": str(attempt.state)},
-        )
-    if attempt.verdict is Verdict.UNKNOWN:
-        return Refusal(
-            "not_offered",
-            f"{attempt.attempt_id} ended unknown and claims nothing; reconcile it instead.",
-            {"verdict": "unknown"},
-        )
+    refusal = _challenge_refusal(command, attempt)
+    if refusal is not None:
+        return refusal
     known = draft.find(Review, command.task_id)
     asked = (command.number, command.about, command.by, command.because)
     if known is not None and known.is_open:
@@ -189,6 +176,26 @@ def decide_challenge(draft: Draft, command: Challenge) -> Done | Refusal:
         },
     )
     return Done()
+
+
+def _challenge_refusal(command: Challenge, attempt: Attempt) -> Refusal | None:
+    if not command.because.strip() or len(command.because) > REASON_LENGTH:
+        return Refusal(
+            "invalid", f"a challenge needs a reason of 1 to {REASON_LENGTH} characters.", {"field": "because"}
+        )
+    if attempt.verdict is None:
+        return Refusal(
+            "not_offered",
+            f"{attempt.attempt_id} has not ended ({attempt.state}); only what has ended can be challenged.",
+            {"state": str(attempt.state)},
+        )
+    if attempt.verdict is Verdict.UNKNOWN:
+        return Refusal(
+            "not_offered",
+            f"{attempt.attempt_id} ended unknown and claims nothing; reconcile it instead.",
+            {"verdict": "unknown"},
+        )
+    return None
 
 
 def decide_answer_challenge(draft: Draft, command: AnswerChallenge) -> Done | Refusal:

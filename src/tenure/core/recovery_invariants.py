@@ -42,7 +42,9 @@ def recovery_violations(world: World) -> list[str]:
     for review in world.every(Review):
         name = attempt_id(review.task_id, review.number)
         if review.is_open is not _is_open(world, AttentionKind.CHALLENGED, name):
-            found.append(f"never_silent: the challenge of {name} is open={review.is_open}, the question is not")
+            found.append(
+                f"never_silent: the challenge of {name} is open={review.is_open}, the question is not"
+            )
     return found + _account_violations(world) + _key_violations(world)
 
 
@@ -89,13 +91,17 @@ def _question_violations(world: World, task: Task, newest: Attempt) -> list[str]
         found.append(f"never_silent: {name} waits for a person and nobody is asked")
     if task.is_terminal:
         left = [str(kind) for kind in asks if kind is not _K.UNKNOWN]
-        found += [f"no_resurrection: {name} has ended, and a person is asked about it ({one})" for one in left]
+        found += [
+            f"no_resurrection: {name} has ended, and a person is asked about it ({one})" for one in left
+        ]
     if _K.EXHAUSTED in asks and (task.lease is not None or task.queue_key is not None):
         found.append(f"bounded: {name} is exhausted and goes on")
     for number in range(1, task.attempts):
         earlier = attempt_id(name, number)
         stale = [str(kind) for kind in WAITS_FOR_WORD if _is_open(world, kind, earlier)]
-        found += [f"never_silent: {earlier} has a successor and is still asked about ({one})" for one in stale]
+        found += [
+            f"never_silent: {earlier} has a successor and is still asked about ({one})" for one in stale
+        ]
     return found
 
 
@@ -107,7 +113,9 @@ def _decision_violations(task: Task, newest: Attempt) -> list[str]:
     if is_free and is_failure(newest) and task.decided < task.attempts:
         found.append(f"never_silent: {newest.attempt_id} {newest.verdict} and nothing was decided about it")
     if not 0 <= task.tally.refunded <= task.attempts:
-        found.append(f"bounded: {task.task_id} was refunded {task.tally.refunded} of {task.attempts} Attempts")
+        found.append(
+            f"bounded: {task.task_id} was refunded {task.tally.refunded} of {task.attempts} Attempts"
+        )
     return found
 
 
@@ -160,7 +168,9 @@ def _key_violations(world: World) -> list[str]:
         expected = users.pop(gate.gate_id, [])
         if expected != ([gate.holder] if gate.holder is not None else []):
             found.append(f"one_owner: the key {gate.gate_id!r} is held by {gate.holder}, used by {expected}")
-    return found + [f"one_owner: the key {key!r} is used by {tasks} and held by nobody" for key, tasks in users.items()]
+    return found + [
+        f"one_owner: the key {key!r} is used by {tasks} and held by nobody" for key, tasks in users.items()
+    ]
 
 
 def recovery_steps(before: World, after: World) -> list[str]:
@@ -179,7 +189,9 @@ def recovery_steps(before: World, after: World) -> list[str]:
             found += _delivery_step(before, earlier, delivery)
     for quota, units in granted.items():
         if units > 1:
-            found.append(f"capacity: {quota} was given {units} Attempts at once to find out whether it has room")
+            found.append(
+                f"capacity: {quota} was given {units} Attempts at once to find out whether it has room"
+            )
     return found + _task_steps(before, after) + _account_steps(before, after)
 
 
@@ -195,12 +207,11 @@ def _new_attempt(before: World, after: World, attempt: Attempt) -> list[str]:
         found.append(f"bounded: {name} was made although nothing is left in {', '.join(dimensions)}")
     if task.deadline_ms is not None and max(attempt.created_at_ms, task.ready_at_ms) >= task.deadline_ms:
         found.append(f"bounded: {name} was made for a time after the deadline")
-    asked = _is_open(before, _K.EXHAUSTED, task.task_id) and _is_open(after, _K.EXHAUSTED, task.task_id)
-    stopped = before.find(Task, task.task_id)
-    if asked or (stopped is not None and stopped.is_stopping and stopped.stop is not None):
-        was = before.find(Attempt, attempt_id(task.task_id, attempt.number - 1))
-        if asked or (was is not None and was.verdict is None):
-            found.append(f"bounded: {name} was made although a person is to say whether it goes on")
+    was_asked = _is_open(before, _K.EXHAUSTED, task.task_id)
+    is_asked = _is_open(after, _K.EXHAUSTED, task.task_id)
+    was_stopped = task.stop is not None and task.stop.number == attempt.number - 1
+    if is_asked or (was_stopped and not was_asked):
+        found.append(f"bounded: {name} was made although a person is to say whether it goes on")
     return found
 
 
@@ -262,7 +273,9 @@ def _task_steps(before: World, after: World) -> list[str]:
         name = task.task_id
         if later.decided < task.decided or later.attempts < task.attempts:
             found.append(f"once: {name} has forgotten what was decided")
-        if later.tally.interruptions < task.tally.interruptions or not _covers(later.tally.used, task.tally.used):
+        if later.tally.interruptions < task.tally.interruptions or not _covers(
+            later.tally.used, task.tally.used
+        ):
             found.append(f"bounded: {name} has given back some of what it used")
         is_told = _is_open(after, _K.DEPENDENCY_FAILED, name) or later.is_terminal
         if set(later.failed_dependencies) - set(task.failed_dependencies) and not is_told:
@@ -280,7 +293,9 @@ def _held_successor(after: World, task: Task, later: Task) -> list[str]:
     if is_hold and why is not None and why.by.startswith(AUTHOR):
         recipient = after.find(Recipient, task.held_on or "")
         if recipient is not None and task.hold is not None and recipient.config_digest == task.hold.before:
-            return [f"reasoned_retry: {later.task_id} went on with the configuration that it waited to change"]
+            return [
+                f"reasoned_retry: {later.task_id} went on with the configuration that it waited to change"
+            ]
     return []
 
 
@@ -290,7 +305,11 @@ def _account_steps(before: World, after: World) -> list[str]:
         later = after.find(Account, account.account_id)
         if later is None:
             found.append(f"durable: {account.account_id} is gone")
-        elif later.used != NOTHING and later.since_ms == account.since_ms and not _covers(later.used, account.used):
+        elif (
+            later.used != NOTHING
+            and later.since_ms == account.since_ms
+            and not _covers(later.used, account.used)
+        ):
             found.append(f"bounded: {account.account_id} has given back some of what was used")
     return found + _charges(before, after)
 
@@ -313,7 +332,9 @@ def _charges(before: World, after: World) -> list[str]:
             continue
         grown = account.used.minus(was.used)
         if grown != charged[account.account_id]:
-            found.append(f"bounded: {account.account_id} was charged {grown} for {charged[account.account_id]}")
+            found.append(
+                f"bounded: {account.account_id} was charged {grown} for {charged[account.account_id]}"
+            )
     return found
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from tenure.core import desk_commands as dc
 from tenure.core.account import HUB_ACCOUNT, Account, is_account, project_account
 from tenure.core.asking import ABOUT_ATTEMPT, ABOUT_TASK
-from tenure.core.attempt import Verdict
+from tenure.core.attempt import Attempt, Verdict
 from tenure.core.attention import Attention, AttentionKind
 from tenure.core.circuit import Circuit
+from tenure.core.delivery import Delivery
 from tenure.core.ids import attempt_id
 from tenure.core.policy import PolicyChoice, PolicyDocument
 from tenure.core.policy_choice import NAME_PREFIX, policy_subjects
@@ -46,6 +47,13 @@ def wants_verdict(wants: Wants, task: Task, verdict: Verdict | None) -> None:
         newest = attempt_id(task.task_id, task.attempts)
         wants.item(newest, AttentionKind.UNKNOWN)
         wants.look_up("reported", newest)
+
+
+def wants_overrun(wants: Wants, world: LoadedWorld, delivery: Delivery | None) -> None:
+    """What stopping an Attempt looks at that uses more than it may; only one with a share can."""
+    attempt = world.shelves[Attempt].peek(delivery.attempt_id) if delivery is not None else None
+    if attempt is not None and attempt.spec.share is not None:
+        wants.item(attempt.attempt_id, AttentionKind.APPROVAL)
 
 
 def desk_plan(command: DeskNamed, wants: Wants, _world: LoadedWorld) -> Plan:

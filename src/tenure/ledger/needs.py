@@ -32,7 +32,7 @@ from tenure.core.recipient import Node, Recipient, recipient_queues
 from tenure.core.review import Review
 from tenure.core.task import Task
 from tenure.core.webhook import Inbound, ReceiveWebhook
-from tenure.ledger.desk_needs import desk_plan, wants_creation, wants_going_on, wants_verdict
+from tenure.ledger.desk_needs import desk_plan, wants_creation, wants_going_on, wants_overrun, wants_verdict
 from tenure.ledger.effect_needs import ABOUT_EFFECT, approve_plan, begin_plan, effect_plan
 from tenure.ledger.schedule_needs import fire_plan, schedule_plan
 from tenure.ledger.wants import Plan, Wants
@@ -233,6 +233,8 @@ def _leg(
     task = world.shelves[Task].peek(delivery.task_id) if delivery is not None else None
     if task is not None and isinstance(command, cm.Report):
         wants_verdict(wants, task, command.outcome.verdict)
+    if isinstance(command, cm.Renew):
+        wants_overrun(wants, world, delivery)
     if task is not None and task.lease != delivery_id:
         # Its sender has lost the lease: was this heard before?
         if isinstance(command, cm.Renew):

@@ -98,7 +98,7 @@ async def recipients(cli: Invocation) -> None:
 
     async with connected(cli) as hub:
         found = await every_recipient(hub)
-        paused = [] if cli.out.json else await hub.pauses()
+        paused = () if cli.out.json else await hub.pauses()
     cli.out.data({"recipients": found})
     if cli.out.json:
         return

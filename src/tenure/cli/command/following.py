@@ -40,6 +40,8 @@ DECIDING = frozenset(
         "attention_opened",
         "cancel_advanced",
         "dependency_failed",
+        "budget_exhausted",
+        "stop_advanced",
     }
 )
 """Events after which the Task may have ended or may need a person."""

@@ -150,8 +150,9 @@ async def watch(
 ) -> int:
     """Follow a task until it ends or needs you.
 
-    It needs you when its outcome is unknown, when it asks something, when it must be approved before it starts, or when
-    what it waits for did not complete. The exit code says how it ended. If the hub goes away meanwhile it goes on when the hub is back.
+    It needs you when its outcome is unknown, when it asks something, when it failed and its policy knows no way on, when
+    its budget is used up, when it must be approved before it starts, or when what it waits for did not complete. The exit
+    code says how it ended. If the hub goes away meanwhile it goes on when the hub is back.
     """
     from tenure.cli.asking.lookup import connected, task_id_of
     from tenure.cli.command.following import FollowOptions, follow

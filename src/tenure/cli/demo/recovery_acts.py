@@ -128,7 +128,9 @@ async def exhausted(story: Story, stage: Stage) -> None:
     for one in facts["tried"]:
         changed = f", changed {' and '.join(one['changed'])}" if one["changed"] else ""
         cost = f"{one.get('cost_usd_micros', 0) / 1_000_000:.2f} USD, {one.get('tokens', 0)} tokens"
-        story.say(f"  {one['attempt']}: {one['hypothesis']}{changed}: {one['verdict']} ({one['class']}), {cost}")
+        story.say(
+            f"  {one['attempt']}: {one['hypothesis']}{changed}: {one['verdict']} ({one['class']}), {cost}"
+        )
     story.say(f"left: {', '.join(f'{name} {amount}' for name, amount in facts['left'].items())}")
     story.expect(facts["refunded"] == 1, "one attempt was refunded")
     for answer, does in item.answers.items():

@@ -197,6 +197,18 @@ def test_an_attempt_alone_is_canceled_and_its_task_asks_what_comes_next(
     assert "attempt 2" in ok(hub.call("retry", task_id, "--because", "the right branch now"))
 
 
+def test_the_steps_of_a_task_are_not_those_of_an_attempt_before(hub: HubInThread, node: PlayedNode) -> None:
+    task_id = submit(hub, "Twice")
+    grant = node.take()
+    ok(hub.call("cancel", f"{task_id}/1"))
+    node.report(grant, Verdict.CANCELED)
+    steps = hub.call("cancel", "--json", task_id, "--wait").json["steps"]
+    assert [one["kind"] for one in steps][:1] == ["cancel_advanced"]
+    assert steps[0]["after_s"] == 0
+    again = hub.call("cancel", f"{task_id}/1", "--wait")
+    assert "stop terminated" in ok(again)
+
+
 def test_a_tree_is_canceled_with_a_row_for_each(hub: HubInThread) -> None:
     root = submit(hub, "Root", "--key", "root")
     leaf = submit(hub, "Leaf", "--after", "key:root")

@@ -376,6 +376,42 @@ def test_a_canceled_task_shows_every_step_of_the_cancellation() -> None:
     assert told.steps[-1].sign is Sign.CANCELED
 
 
+@pytest.mark.parametrize(("cause", "first"), [("person", ("person", "hub")), ("budget", ("hub", None))])
+def test_the_stop_of_one_attempt_goes_the_way_of_a_cancellation(
+    cause: str, first: tuple[str, str | None]
+) -> None:
+    tale = Tale()
+    tale.submitted()
+    tale.attempt(1)
+    tale.start(tale.grant("oak"))
+    for step in ("requested", "signaled", "acknowledged", "reconciled", "terminated"):
+        tale.add({"event": "stop_advanced", "number": 1, "step": step, "cause": cause}, 1)
+    ways = [(one.source, one.target) for one in steps_of(story(tale.told), "stop_advanced")]
+    assert ways == [first, ("hub", "node:oak"), ("node:oak", "hub"), ("hub", None), ("hub", None)]
+
+
+def test_a_decision_is_a_step_of_the_hub_that_says_its_rule() -> None:
+    tale = Tale()
+    tale.submitted()
+    tale.attempt(1)
+    decided = {
+        "number": 1,
+        "verdict": "failed",
+        "failure_class": "capacity",
+        "rule": "http-busy",
+        "policy": "default/1",
+    }
+    tale.add({"event": "recovery_decided", **decided, "because": "no room", "asks": True})
+    tale.add({"event": "budget_reserved", "delivery_id": "d", "accounts": ["hub"], "amounts": {}})
+    tale.add({"event": "budget_exhausted", "number": 1, "dimensions": ["attempts"]})
+    told = story(tale.told)
+    (step,) = steps_of(told, "recovery_decided")
+    assert (step.source, step.tone) == ("hub", Tone.DOUBT)
+    assert step.text == "attempt 1 judged capacity by the rule `http-busy` of default/1: no room"
+    assert steps_of(told, "budget_reserved") == []
+    assert told.state == "input_required"
+
+
 def test_a_lease_that_still_runs_has_no_end() -> None:
     tale = Tale()
     tale.submitted()

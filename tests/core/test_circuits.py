@@ -82,6 +82,7 @@ def test_a_capacity_failure_is_refunded_and_the_same_spec_waits_for_its_time(lab
 def test_many_refunded_attempts_do_not_use_up_the_budget_but_the_policy_has_an_end(lab: Lab) -> None:
     node = shared(lab, "one")
     task_id = lab.submit(route="claude@one")
+    number = 0
     for number in itertools.count(1):
         no_room(lab, lab.work(node))
         if lab.task(task_id).attempts == number:

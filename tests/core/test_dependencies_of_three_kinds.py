@@ -29,8 +29,11 @@ def ended(lab: Lab, how: str) -> tuple[NodeId, TaskId]:
 
 
 def submit_on(lab: Lab, way: str, *tasks: TaskId) -> Any:
-    spec = cm.TaskSpec(objective="then", route="claude", **{way: tasks})
-    return lab.run(cm.Submit(TaskId(lab.fresh("t")), spec, "ann", lab.fresh("key")))
+    return lab.run(cm.Submit(TaskId(lab.fresh("t")), spec_on(**{way: tasks}), "ann", lab.fresh("key")))
+
+
+def spec_on(**ways: Any) -> cm.TaskSpec:
+    return cm.TaskSpec(objective="then", route="claude", **ways)
 
 
 EXPECTED = {
@@ -93,7 +96,7 @@ def test_a_dependency_on_a_canceled_task_is_told_with_what_may_be_done(lab: Lab)
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_dependency_on_itself_or_on_nothing_is_refused(lab: Lab, way: str) -> None:
-    spec = cm.TaskSpec(objective="x", route="claude", **{way: (TaskId("t_me"),)})
+    spec = spec_on(**{way: (TaskId("t_me"),)})
     assert lab.run(cm.Submit(TaskId("t_me"), spec, "ann", "k")).code == "dependency"
     assert lab.run(cm.Submit(TaskId("t_you"), spec, "ann", "k")).code == "dependency"
 
@@ -103,7 +106,7 @@ def test_a_dependency_on_itself_or_on_nothing_is_refused(lab: Lab, way: str) -> 
 )
 def test_a_dependency_in_two_ways_is_refused(lab: Lab, ways: tuple[str, str]) -> None:
     first = lab.submit()
-    spec = cm.TaskSpec(objective="x", route="claude", **dict.fromkeys(ways, (first,)))
+    spec = spec_on(**dict.fromkeys(ways, (first,)))
     refusal = lab.run(cm.Submit(TaskId("t_2"), spec, "ann", "k"))
     assert (refusal.code, "in two ways" in refusal.message) == ("dependency", True)
 

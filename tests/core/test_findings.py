@@ -95,3 +95,24 @@ def test_two_different_failures_stay_two() -> None:
         for text in ("test_one failed", "test_two failed")
     }
     assert len(found) == 8
+
+
+@pytest.mark.parametrize("piece", ["x", "/", "a.", "0a", "-a", "12:", "\x1b[", "t_", "é"])
+def test_a_long_word_is_normalised_in_one_pass(piece: str) -> None:
+    """Every piece more costs the same. Read anew from each of its letters this would take seconds, in a commit."""
+    text = piece * (200_000 // len(piece))
+    assert len(normalised(text)) <= 2_000
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("see /a/b.py", "see PATH"),
+        ("x=/a/b, (src/c.py)", "x=PATH, (PATH)"),
+        (r"at C:\one\two.py", "at PATH"),
+        ("and/or no path.", "PATH no path."),
+        ("////////", "////////"),
+    ],
+)
+def test_paths_are_taken_out_wherever_they_begin(text: str, same: str) -> None:
+    assert normalised(text) == same

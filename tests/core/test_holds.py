@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tenure.core import commands as cm
@@ -19,7 +21,7 @@ from tests.core.lab import Lab, evidence
 BIG = Share(cost_usd_micros=1_000)
 
 
-def misconfigured(lab: Lab, **spec: object) -> tuple[NodeId, TaskId]:
+def misconfigured(lab: Lab, **spec: Any) -> tuple[NodeId, TaskId]:
     node = lab.node(config_digest="one")
     task_id = lab.submit(**spec)
     lab.fail(lab.work(node), FailureClass.CONFIGURATION, evidence=evidence(FailureClass.CONFIGURATION))

@@ -20,9 +20,9 @@ REPOSITORY = {"repository": "https://example.org/app.git", "base_sha": SHA}
 
 
 def failed(
-    lab: Lab, failure: FailureClass = FailureClass.AUTHORIZATION, **spec: Any
+    lab: Lab, failure: FailureClass = FailureClass.AUTHORIZATION, spec: Any = None
 ) -> tuple[NodeId, TaskId]:
-    node, task_id, delivery = lab.running(**spec)
+    node, task_id, delivery = lab.running(**(spec or {}))
     lab.fail(delivery, failure)
     return node, task_id
 
@@ -52,7 +52,7 @@ def why(lab: Lab, task_id: TaskId, number: int = 2) -> Hypothesis:
 def test_a_persons_change_is_the_hypothesis_with_its_digests(
     lab: Lab, changes: dict[str, Any], kind: ChangeKind, relation: Relation
 ) -> None:
-    _, task_id = failed(lab, **REPOSITORY)
+    _, task_id = failed(lab, spec=REPOSITORY)
     assert retry(lab, task_id, **changes).successor == 2
     said = why(lab, task_id)
     assert [one.what for one in said.changes] == [kind]
@@ -67,7 +67,7 @@ def test_a_persons_change_is_the_hypothesis_with_its_digests(
 def test_the_same_spec_after_the_same_failure_is_refused(
     lab: Lab, failure: FailureClass, changes: dict[str, Any]
 ) -> None:
-    _, task_id = failed(lab, failure, **REPOSITORY)
+    _, task_id = failed(lab, failure, spec=REPOSITORY)
     before = lab.task(task_id)
     refusal = retry(lab, task_id, **changes)
     assert (refusal.code, refusal.facts["class"]) == ("same_spec", failure)
@@ -107,7 +107,7 @@ def test_a_cause_that_passes_by_itself_needs_no_reason(lab: Lab) -> None:
 
 
 def test_what_a_person_changes_has_the_bounds_of_what_a_person_submits(lab: Lab) -> None:
-    _, task_id = failed(lab, **REPOSITORY)
+    _, task_id = failed(lab, spec=REPOSITORY)
     assert retry(lab, task_id, base_sha="main").facts["field"] == "base_sha"
     assert retry(lab, task_id, timeout_s=0).facts["field"] == "timeout_s"
     assert retry(lab, task_id, command=()).facts["field"] == "command"
@@ -117,7 +117,7 @@ def test_what_a_person_changes_has_the_bounds_of_what_a_person_submits(lab: Lab)
 
 
 def test_elsewhere_needs_a_route_with_more_than_one_recipient(lab: Lab) -> None:
-    _, task_id = failed(lab, route="claude@laptop")
+    _, task_id = failed(lab, spec={"route": "claude@laptop"})
     assert retry(lab, task_id, elsewhere=True).facts["field"] == "elsewhere"
     other, other_id, delivery = _pooled(lab)
     lab.fail(delivery, FailureClass.AUTHORIZATION)

@@ -169,6 +169,6 @@ def test_an_unknown_policy_is_refused_when_it_is_asked_for_and_when_it_is_chosen
     assert choose(lab, "hub", "nobody").code == "not_found"
     assert choose(lab, "planet:mars", "once").code == "invalid"
     assert choose(lab, "project:", "once").code == "invalid"
-    spec = {"objective": "x", "route": "claude", "policy": "mine/7"}
-    refusal = lab.run(cm.Submit(cm.TaskId("t_1"), cm.TaskSpec(**spec), "ann", "k"))
+    spec = cm.TaskSpec(objective="x", route="claude", policy="mine/7")
+    refusal = lab.run(cm.Submit(cm.TaskId("t_1"), spec, "ann", "k"))
     assert (refusal.code, refusal.facts) == ("not_found", {"field": "policy"})

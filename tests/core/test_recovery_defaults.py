@@ -23,9 +23,7 @@ REPOSITORY = {"repository": "https://example.org/app.git", "base_sha": SHA}
 _C = FailureClass
 
 
-def running(
-    lab: Lab, recipient: dict[str, Any] | None = None, **spec: Any
-) -> tuple[NodeId, TaskId, Delivery]:
+def running(lab: Lab, recipient: Any = None, **spec: Any) -> tuple[NodeId, TaskId, Delivery]:
     node = lab.node(**(recipient or {}))
     task_id = lab.submit(**spec)
     return node, task_id, lab.work(node)

@@ -19,6 +19,7 @@ from tenure.core.delivery import Delivery
 from tenure.core.failure import FailureClass
 from tenure.core.gate import Gate
 from tenure.core.hold import Hold, HoldKind
+from tenure.core.ids import TaskId
 from tenure.core.invariants import step_violations, world_violations
 from tenure.core.recipient import Recipient
 from tenure.core.review import About, Review
@@ -37,21 +38,21 @@ def changed(world: World, kind: Any, key: str, **changes: Any) -> World:
     return other
 
 
-def asked(lab: Lab) -> tuple[str, World]:
+def asked(lab: Lab) -> tuple[TaskId, World]:
     """A Task whose first Attempt failed and that asks a person."""
     _, task_id, delivery = lab.running()
     lab.fail(delivery, FailureClass.AUTHORIZATION)
     return task_id, lab.world
 
 
-def retried(lab: Lab) -> tuple[str, World]:
+def retried(lab: Lab) -> tuple[TaskId, World]:
     """A Task whose first Attempt was lost and that the machine tries again."""
     _, task_id, delivery = lab.running()
     lab.fail(delivery, FailureClass.EXECUTOR_LOST)
     return task_id, lab.world
 
 
-def reserving(lab: Lab) -> tuple[str, World]:
+def reserving(lab: Lab) -> tuple[TaskId, World]:
     """A Task at work for which something is set aside, under a key."""
     lab.run(dc.SetAccount("hub", Share(tokens=100), Budget(), Share(tokens=50), 1, "ann", "x"))
     _, task_id, _ = lab.running(concurrency_key="k")
@@ -68,8 +69,8 @@ def changes_nothing(lab: Lab) -> World:
 
 def nobodys_word(lab: Lab) -> World:
     task_id, world = asked(lab)
-    lab.run(cm.Retry(lab.task(task_id).task_id, "ann", "on my word"))
-    spec = lab.attempt(lab.task(task_id).task_id, 2).spec
+    lab.run(cm.Retry(task_id, "ann", "on my word"))
+    spec = lab.attempt(task_id, 2).spec
     assert spec.hypothesis is not None
     return changed(
         world,
@@ -103,7 +104,7 @@ def held_and_lost(lab: Lab) -> World:
 
 def asks_after_the_end(lab: Lab) -> World:
     task_id, world = asked(lab)
-    lab.cancel(lab.task(task_id).task_id)
+    lab.cancel(task_id)
     return changed(world, Attention, item_id(AttentionKind.AUTHORIZATION, f"{task_id}/1"), open=True)
 
 

@@ -10,6 +10,7 @@ from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core.attempt import Answer, Verdict
 from tenure.core.attention import Attention, AttentionKind
+from tenure.core.ids import TaskId
 from tenure.core.limits import SNOOZE_MS
 from tests.core.lab import Lab
 
@@ -74,7 +75,7 @@ def test_an_assignment_keeps_nobody_else_from_answering(lab: Lab) -> None:
     assert lab.run(dc.AssignAttention(item.item_id, item.version, "bob", "ann")) == cm.Done()
     assert lab.run(dc.AssignAttention(item.item_id, item.version, "bob", "ann")).replayed
     assert now(lab, item).assigned_to == "bob"
-    task_id = lab.attempt(item.subject.partition("/")[0]).task_id
+    task_id = TaskId(item.subject.partition("/")[0])
     assert lab.answer(task_id, 1, Answer.RETIRE).answer is Answer.RETIRE
     assert snooze(lab, now(lab, item), 60_000).code == "not_offered"
 
@@ -114,7 +115,7 @@ def test_what_needs_no_answer_is_closed_once_by_one_person(lab: Lab) -> None:
 
 def test_interruptions_are_counted_once_for_each_question_of_weight(lab: Lab) -> None:
     item = asked(lab)
-    task_id = lab.attempt(item.subject.partition("/")[0]).task_id
+    task_id = TaskId(item.subject.partition("/")[0])
     assert lab.task(task_id).tally.interruptions == 1
     snooze(lab, item, 60_000)
     lab.answer(task_id, 1, Answer.INVESTIGATE)

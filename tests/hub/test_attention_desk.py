@@ -14,6 +14,7 @@ from tenure.core.attempt import Outcome, Verdict
 from tenure.core.attention import AttentionKind, Severity
 from tenure.core.budget import Budget
 from tenure.core.failure import FailureClass
+from tenure.core.scope import EffectKind, Scope
 from tenure.hub.access import Principal
 from tenure.hub.attention_desk import AttentionDesk
 from tenure.wire.attention import (
@@ -26,7 +27,9 @@ from tenure.wire.attention import (
 )
 from tenure.wire.codec import instant
 from tenure.wire.recovery import ChallengeRequest, ChangesRequest, RaiseRequest
+from tests.eventually import eventually_so
 from tests.hub.lab import ANN, Desk, Lab
+from tests.hub.test_effects import SCOPE, scene
 
 EVE = Principal("eve", Role.OPERATOR)
 EVERYTHING = ItemFilter()
@@ -434,3 +437,44 @@ async def test_more_where_there_is_no_limit_changes_nothing_and_says_so() -> Non
         await lab.api.cancel(ANN, task_id, "")
         with pytest.raises(er.TerminalError):
             await lab.api.raise_budget(ANN, task_id, RaiseRequest(because="x", more=Budget(attempts=5)))
+
+
+# -- effects
+
+
+async def test_an_effect_is_allowed_and_what_became_of_one_is_said_in_the_same_way() -> None:
+    scope = Scope(
+        kinds=SCOPE.kinds, targets=SCOPE.targets, branches=SCOPE.branches, approval=(EffectKind.PULL_REQUEST,)
+    )
+    async with scene(scope=scope) as one:
+        waiting = await one.pull(wait_s=0)
+        item = await the_one(one.lab, "approval")
+        await desk_of(one.lab).resolve(ANN, item.item_id, answer(item, "approve"))
+        await one.becomes(waiting, "confirmed")
+        one.provider.faults, one.provider.contradicts = ["lost"], True
+        other = await one.pull("tenure/y", wait_s=0)
+        item = await the_one(one.lab, "approval")
+        await desk_of(one.lab).resolve(ANN, item.item_id, answer(item, "approve"))
+
+        async def is_quarantined() -> bool:
+            return (await one.now(other)).quarantined
+
+        await eventually_so(is_quarantined)
+        item = await the_one(one.lab, "effect_quarantined")
+        assert (item.severity, set(item.answers)) == ("urgent", {"confirmed", "absent"})
+        word = answer(item, "confirmed", result="7")
+        assert not (await desk_of(one.lab).resolve(ANN, item.item_id, word)).replayed
+        settled = await one.now(other)
+        assert settled.result is not None
+        assert (settled.state, msgspec.json.decode(settled.result)) == ("confirmed", {"identity": "7"})
+
+
+async def test_while_an_effect_is_open_nothing_is_answered_about_its_attempt() -> None:
+    async with scene() as one:
+        one.provider.faults, one.provider.away = ["lost"], True
+        await one.becomes(await one.pull(wait_s=0), "in_doubt")
+        await one.desk.report(one.grant, outcome=Outcome(Verdict.UNKNOWN, tree_gone=True))
+        item = await the_one(one.lab, "unknown")
+        assert set(item.answers) == {"investigate"}
+        with pytest.raises(er.NotOfferedError):
+            await desk_of(one.lab).resolve(ANN, item.item_id, answer(item, "rerun"))

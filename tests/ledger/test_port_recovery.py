@@ -19,6 +19,7 @@ from tenure.core.policy import DEFAULT, PolicyChoice, PolicyDocument
 from tenure.core.recipient import Recipient, RecipientSpec
 from tenure.core.review import About, Review, Ruling
 from tenure.core.task import Task, TaskState
+from tenure.ledger.port import PAGE
 from tests.ledger.desk import CLAUDE, START_MS, Desk
 
 
@@ -122,6 +123,13 @@ async def test_there_are_as_many_of_a_kind_as_were_made(desk: Desk) -> None:
     assert (review.ruling, review.answered_by) == (Ruling.DISMISSED, "ann")
     (recipient,) = await desk.ledger.all_of(Recipient)
     assert recipient.address == CLAUDE
+
+
+async def test_a_list_of_all_has_a_bound(desk: Desk) -> None:
+    said = (Share(tokens=9), Budget(), Share(), 1, "ann", "this month")
+    names = [f"project:{number:03}" for number in range(PAGE + 1)]
+    await desk.ledger.execute_many([dc.SetAccount(name, *said) for name in names])
+    assert [one.account_id for one in await desk.ledger.all_of(Account)] == names[:PAGE]
 
 
 async def test_a_circuit_is_in_the_record_with_its_time_and_its_probe(desk: Desk) -> None:

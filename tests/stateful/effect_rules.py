@@ -22,7 +22,7 @@ from tenure.core.effect_commands import CallEnd
 from tenure.core.effect_kind import Comment, Params, PullRequest, Push
 from tenure.core.ids import EffectId
 from tenure.core.scope import EffectKind, Scope
-from tests.core.lab import FORGE, OTHER_SHA, SHA, TREE, Lab
+from tests.core.lab import FORGE, OTHER_SHA, SHA, TREE, QuickLab
 
 CALL_S = 8
 SETTLING_S = 3
@@ -90,7 +90,7 @@ class Provider:
 class EffectRules:
     """Rules beside those of the core's machine."""
 
-    lab: Lab
+    lab: QuickLab
     provider: Provider
     calls: list[Call]
     looks: list[Look]

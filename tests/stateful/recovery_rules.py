@@ -26,7 +26,7 @@ from tenure.core.policy import DEFAULT, Action, Policy, Response, UnknownRule
 from tenure.core.recipient import Recipient
 from tenure.core.review import About, Ruling
 from tenure.core.task import Task
-from tests.core.lab import OTHER_SHA, SHA, Lab, evidence
+from tests.core.lab import OTHER_SHA, SHA, QuickLab, evidence
 from tests.stateful.effect_rules import SCOPE
 
 _A = Action
@@ -73,7 +73,7 @@ BROKEN_EVIDENCE = ("{}", "{", '{"harness": 7}')
 class RecoveryRules:
     """Rules beside those of the core's machine."""
 
-    lab: Lab
+    lab: QuickLab
     nodes: list[NodeId]
 
     def begin_recovery(self) -> None:
@@ -137,7 +137,8 @@ class RecoveryRules:
         others = [one.task_id for one in self.lab.world.every(Task)]
         if not others:
             return
-        spec = cm.TaskSpec(objective="then", route="pool", **{how: (data.draw(st.sampled_from(others)),)})
+        named: dict[str, Any] = {how: (data.draw(st.sampled_from(others)),)}
+        spec = cm.TaskSpec(objective="then", route="pool", **named)
         self.lab.run(cm.Submit(TaskId(self.lab.fresh("t")), spec, "ann", self.lab.fresh("key")))
 
     @rule()

@@ -19,7 +19,7 @@ from tenure.core.effect_commands import CallEnd
 from tenure.core.effect_kind import Params
 from tenure.core.scope import EffectKind
 from tenure.core.task import Task
-from tests.core.lab import Lab
+from tests.core.lab import QuickLab
 from tests.stateful.effect_rules import CALL_S, SCOPE, SETTLING_S, WHAT, EffectRules
 
 TERMS = Terms(lease_ttl_ms=20_000, suspect_grace_ms=5_000, cancel_grace_ms=5_000)
@@ -29,7 +29,7 @@ class EffectMachine(EffectRules, RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.begin_effects()
-        self.lab = Lab(TERMS)
+        self.lab = QuickLab(TERMS)
         self.nodes = [self.lab.node(name, capacity=2) for name in ("alpha", "beta")]
         self.what = WHAT[0]
         self.go_on()

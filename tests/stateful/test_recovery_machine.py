@@ -265,6 +265,6 @@ def _split(subject: str) -> tuple[TaskId, int]:
 
 
 RecoveryMachine.TestCase.settings = settings(
-    max_examples=200, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=300, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestEveryTaskComesToItsEndOrSomebodyIsAsked = RecoveryMachine.TestCase

@@ -25,7 +25,8 @@ _RULES = tuple(
         (r"\b[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?\b", "TIME"),
         (r"\b0x[0-9a-fA-F]+\b", "NUMBER"),
         (r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", "ID"),
-        (r"(?:[A-Za-z]:)?(?:[\w.+@~-]*[/\\])+(?:[\w.+@~-]+)", "PATH"),
+        # From the start of a word only: a long word without any slash is looked at once, not from each of its letters.
+        (r"(?<![\w.+@~/\\-])(?:[A-Za-z]:)?(?:[\w.+@~-]*[/\\])+(?:[\w.+@~-]+)", "PATH"),
         (r"[0-9]+(?:[.,][0-9]+)*", "NUMBER"),
         (r"\s+", " "),
     )

@@ -21,15 +21,13 @@ async def questions_about(hub: HubClient, name: str) -> list[AttentionBody]:
     Raises:
         NotFoundError: there is none.
     """
+    if is_item_id(name):
+        return [await hub.question(name)]
     items = await hub.every_question()
-    found = [one for one in items if name == one.item_id] or list(about(items, name))
-    if not found and is_item_id(name):
-        found = [await hub.question(name)]
+    found = list(about(items, name))
     if not found:
         known = ", ".join(one.item_id for one in items[:NAMED]) or "none"
-        raise NotFoundError(
-            f"no open question is called {name[:80]!r} or about it; open are: {known}", name=name
-        )
+        raise NotFoundError(f"no open question is about {name[:80]!r}; open are: {known}", name=name)
     return found
 
 

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from tenure.wire.api import AttemptBody, EventBody, TaskBody
 
 AGAIN_S = 1.0
-STEPS = frozenset({"cancel_advanced", "stop_advanced"})
-SHOWN = STEPS | {
+CANCEL, STOP = "cancel_advanced", "stop_advanced"
+"""A step of a Task's cancellation, and one of the stopping of an Attempt alone."""
+SHOWN = {
+    CANCEL,
+    STOP,
     "grant_voided",
     "attempt_withdrawn",
     "report_recorded",
@@ -99,7 +102,8 @@ class Steps:
         from tenure.wire.codec import parse_instant
 
         body: dict[str, Any] = msgspec.json.decode(event.body)
-        is_step = event.kind in STEPS and self._watched.number in (None, body.get("number"))
+        is_own = event.kind == STOP and self._watched.number == body.get("number")
+        is_step = is_own or event.kind == CANCEL
         if is_step and self._requested_ms is None:
             self._requested_ms = parse_instant(event.at)
         if self._requested_ms is None or event.kind not in SHOWN:
@@ -109,7 +113,7 @@ class Steps:
         self._told.append({"at": event.at, "after_s": after_s, "kind": event.kind, "text": sentence})
         if not self._cli.out.json:
             self._cli.out.say(f"{event.at[11:23]}  +{after_s:.3f} s  {one_line(sentence, 200)}")
-        is_last = is_step and self._watched.number is not None and body.get("step") == LAST_STEP
+        is_last = is_own and body.get("step") == LAST_STEP
         return is_last or event.kind == "task_ended"
 
     async def _end(self) -> dict[str, Any]:

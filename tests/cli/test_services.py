@@ -161,14 +161,14 @@ def test_run_shows_the_output_the_result_and_its_exit_code(up: Installation) -> 
     assert not (up.repository / "new.txt").exists()
 
 
-def test_a_run_that_fails_says_why(up: Installation) -> None:
-    done = up.call("run", "--json", "--policy", "once", "--", "sh", "-c", "exit 3", check=False)
+def test_a_run_that_fails_ends_its_task_and_says_why(up: Installation) -> None:
+    done = up.call("run", "--json", "--", "sh", "-c", "exit 3", check=False)
     assert done.code == 1
     assert done.json["attempt"]["verdict"] == "failed"
 
 
 def test_a_run_that_fails_as_nobody_has_foreseen_needs_a_person(up: Installation) -> None:
-    done = up.call("run", "--json", "--", "sh", "-c", "exit 3", check=False)
+    done = up.call("run", "--json", "--policy", "default", "--", "sh", "-c", "exit 3", check=False)
     assert done.code == 4
     assert (done.json["task"]["state"], done.json["attempt"]["verdict"]) == ("input_required", "failed")
     task_id = done.json["task"]["task_id"]
@@ -180,7 +180,7 @@ def test_a_run_that_fails_as_nobody_has_foreseen_needs_a_person(up: Installation
 def test_a_check_decides_whether_the_work_is_accepted(up: Installation) -> None:
     words = ("run", "--check", "test -e made.txt", "--")
     assert up.call(*words, "touch", "made.txt").code == 0
-    done = up.call(*words[:-1], "--policy", "once", "--", "true", check=False)
+    done = up.call(*words, "true", check=False)
     assert done.code == 1
     assert "validation" in up.call("show", task_in(done.err)).out
 
@@ -189,7 +189,8 @@ def test_a_program_is_told_what_its_check_said_and_tries_again(up: Installation)
     """The check fails once; what it said reaches the second attempt behind its objective."""
     check = "test -e made.txt || { echo made.txt is missing; exit 1; }"
     script = 'grep -q "made.txt is missing" "$TENURE_PROMPT_FILE" && touch made.txt; true'
-    done = up.call("run", "-m", "Make it", "--json", "--check", check, "--", "sh", "-c", script, check=False)
+    words = ("run", "-m", "Make it", "--json", "--policy", "default", "--check", check, "--")
+    done = up.call(*words, "sh", "-c", script, check=False)
     assert done.code == 0, done
     assert (done.json["task"]["attempts"], done.json["attempt"]["number"]) == (2, 2)
 
@@ -201,7 +202,7 @@ def test_a_run_outside_a_repository_needs_none(up: Installation, tmp_path: Path)
 
 
 def test_the_time_limit_of_an_attempt_ends_it(up: Installation) -> None:
-    done = up.call("run", "--timeout", "1", "--policy", "once", "--", "sleep", "60", check=False)
+    done = up.call("run", "--timeout", "1", "--", "sleep", "60", check=False)
     assert done.code == 124
 
 

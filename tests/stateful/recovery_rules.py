@@ -177,7 +177,9 @@ class RecoveryRules:
     def fail_with(self, data: Any, failure: FailureClass, check: str | None, **outcome: Any) -> None:
         delivery = self.pick_held(data)
         if delivery is not None:
-            self.lab.fail(delivery, failure, evidence=evidence(failure, check), **outcome)
+            base = data.draw(st.sampled_from([SHA, OTHER_SHA]))
+            known = evidence(failure, check, details=f'{{"base_sha":"{base}"}}')
+            self.lab.fail(delivery, failure, evidence=known, **outcome)
 
     @rule(data=st.data(), cost=st.integers(0, 120), tokens=st.integers(0, 60))
     def use(self, data: Any, cost: int, tokens: int) -> None:

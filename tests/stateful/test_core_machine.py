@@ -231,6 +231,6 @@ class CoreMachine(EffectRules, RecoveryRules, RuleBasedStateMachine):
 
 
 CoreMachine.TestCase.settings = settings(
-    max_examples=300, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=400, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestNoRuleBreaksInAnyOrder = CoreMachine.TestCase

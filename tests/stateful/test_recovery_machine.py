@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core import effect_commands as ec
+from tenure.core import review
 from tenure.core.answers import About, answers_to
 from tenure.core.attempt import Answer, Attempt, Usage, Verdict
 from tenure.core.attention import Attention, AttentionKind
@@ -25,7 +26,7 @@ from tenure.core.ids import TaskId, attempt_id
 from tenure.core.recipient import Node
 from tenure.core.review import Ruling
 from tenure.core.task import Task
-from tests.core.lab import QuickLab
+from tests.core.lab import SHA, QuickLab
 from tests.stateful.recovery_rules import BUDGETS, LIMITS, POLICIES, RecoveryRules
 
 TERMS = Terms(
@@ -49,7 +50,7 @@ class RecoveryMachine(RecoveryRules, RuleBasedStateMachine):
         self.lab = QuickLab(TERMS)
         self.nodes = [self.start_node(0), self.start_node(1)]
         self.begin_recovery()
-        self.spec: dict[str, Any] = {"route": "pool"}
+        self.spec: dict[str, Any] = {"route": "pool", "repository": "https://example.org/a", "base_sha": SHA}
 
     @initialize(
         policy=st.sampled_from(POLICIES),
@@ -188,6 +189,33 @@ class RecoveryMachine(RecoveryRules, RuleBasedStateMachine):
             self.lab.pass_s(seconds)
         self.lab.sweep()
 
+    @rule(how=st.sampled_from(["refuse", "expire", "expire"]))
+    def offer_in_vain(self, how: str) -> None:
+        for node_id in self.nodes:
+            for delivery in self.lab.claim(node_id, 2):
+                if how == "refuse":
+                    self.lab.ack(delivery, "no disk")
+        self.lab.pass_s(5 if how == "expire" else 0)
+        self.lab.sweep()
+
+    @rule(data=st.data(), way=st.sampled_from(["after", "after_failure", "after_end"]), late=st.booleans())
+    def depend_on_what_is_challenged(self, data: Any, way: str, late: bool) -> None:
+        """Somebody depends on what has ended, and it is challenged before the dependent is granted, or before it is made."""
+        ended = [one for one in self.lab.world.every(Task) if one.is_terminal]
+        if not ended:
+            return
+        task = data.draw(st.sampled_from(ended))
+        named: dict[str, Any] = {way: (task.task_id,)}
+        spec = cm.TaskSpec(objective="then", route="pool", **named)
+        commands: list[cm.Command] = [
+            cm.Submit(TaskId(self.lab.fresh("t")), spec, "ann", self.lab.fresh("key")),
+            dc.Challenge(task.task_id, task.attempts, review.About.CLAIM, "bob", "it is not so"),
+        ]
+        for command in reversed(commands) if late else commands:
+            self.lab.run(command)
+        for node in (0, 1):
+            self.take_work(node, 2)
+
     @rule(data=st.data())
     def hand_back(self, data: Any) -> None:
         delivery = self.pick_held(data)
@@ -265,6 +293,6 @@ def _split(subject: str) -> tuple[TaskId, int]:
 
 
 RecoveryMachine.TestCase.settings = settings(
-    max_examples=300, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=500, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestEveryTaskComesToItsEndOrSomebodyIsAsked = RecoveryMachine.TestCase

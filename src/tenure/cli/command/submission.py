@@ -62,15 +62,20 @@ async def run(
     """Run a program as a task, wait for it and show its result.
 
     It runs in a worktree of its own, made from your last commit; your files stay as they are. What it writes to standard
-    output comes out here, everything else is told on standard error. Write the program after `--`.
+    output comes out here, everything else is told on standard error. Write the program after `--`. A failure of the program is
+    the end of the task, as you are there to see it; with `--policy default` it is met as that of a submitted task.
     """
+    from msgspec.structs import replace
+
     from tenure.cli.asking.lookup import connected
     from tenure.cli.asking.task_request import task_request
     from tenure.cli.command.following import FollowOptions
     from tenure.cli.command.task_text import tell_ending
+    from tenure.core.policy import ONCE
 
     async with connected(cli) as hub:
         asked = await task_request(cli, options.objective or shlex.join(program), program, task)
+        asked = replace(asked, policy=asked.policy or ONCE.name)
         submitted = await submit_one(cli, hub, asked, task)
         cli.out.note(f"{submitted.task_id} submitted to {submitted.to}")
         follow_options = FollowOptions(output=True, wait_s=seconds(options.wait_s))

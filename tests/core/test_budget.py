@@ -165,3 +165,8 @@ def test_a_raise_of_what_is_not_limited_changes_nothing(lab: Lab) -> None:
     task_id = lab.submit()
     assert lab.run(dc.RaiseBudget(task_id, Budget(tokens=5), None, "ann", "more")).replayed
     assert lab.task(task_id).tally.used == NOTHING
+
+
+def test_what_was_used_never_grows_beyond_what_every_reader_keeps_exact() -> None:
+    most = Amounts(INTEGER, INTEGER, INTEGER, INTEGER)
+    assert most.plus(most) == most

@@ -200,3 +200,10 @@ def test_a_wait_beyond_the_deadline_is_not_begun(lab: Lab) -> None:
     task_id = lab.submit(route="claude@one", deadline_ms=lab.now.wall_ms + 60_000)
     no_room(lab, lab.work(node), retry_after_s=60)
     assert (lab.task(task_id).attempts, lab.open_items()) == (1, ["exhausted"])
+
+
+def test_a_time_that_nobody_can_mean_is_believed_up_to_eight_days() -> None:
+    for said in (1e308, 10.0**12):
+        assert open_until_ms(1_000, 5, said, None) == 1_000 + LONGEST_MS
+    assert open_until_ms(1_000, 5, -1e308, None) == 1_005
+    assert open_until_ms(1_000, 5, None, 2**62) == 1_000 + LONGEST_MS

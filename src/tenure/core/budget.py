@@ -43,11 +43,12 @@ class Amounts(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     tool_calls: int = 0
 
     def plus(self, other: Amounts) -> Amounts:
+        """Never above what every reader of the record keeps exact."""
         return Amounts(
-            self.wall_ms + other.wall_ms,
-            self.cost_usd_micros + other.cost_usd_micros,
-            self.tokens + other.tokens,
-            self.tool_calls + other.tool_calls,
+            min(INTEGER, self.wall_ms + other.wall_ms),
+            min(INTEGER, self.cost_usd_micros + other.cost_usd_micros),
+            min(INTEGER, self.tokens + other.tokens),
+            min(INTEGER, self.tool_calls + other.tool_calls),
         )
 
     def minus(self, other: Amounts) -> Amounts:

@@ -71,7 +71,7 @@ def open_until_ms(now_ms: int, wait_ms: int, retry_after_s: float | None, reset_
     """Until when to leave the provider alone: as long as it says, else as long as we would back off."""
     told = [now_ms + wait_ms]
     if retry_after_s is not None:
-        told.append(now_ms + round(retry_after_s * 1000))
+        told.append(now_ms + round(min(max(retry_after_s, 0.0), LONGEST_MS / 1000) * 1000))
     if reset_at_ms is not None:
         told.append(reset_at_ms)
     return min(max(told), now_ms + LONGEST_MS)

@@ -292,7 +292,7 @@ async def test_a_retry_needs_a_reason_or_a_change(
         task_id = await lab.submit(policy=policy)
         desk = await lab.node()
         await desk.report(await desk.take(), Verdict.FAILED)
-        with pytest.raises(refusal, match="[Cc]hange something"):
+        with pytest.raises(refusal, match=r"[Cc]hange something"):
             await lab.api.retry(ANN, task_id, because)
 
 

@@ -110,6 +110,26 @@ async def test_a_spawn_that_did_not_get_far_says_nothing_about_the_folder(run: R
     assert probe(run.folder, BOOT).found is Found.NEVER_STARTED
 
 
+async def test_a_start_that_is_canceled_comes_to_its_end_first(run: Run) -> None:
+    """A daemon that stops in that moment must leave a runner behind that can be taken up, or none; not half of one."""
+    run.prepare(run.shell("exec sleep 60"))
+    begun, let_go = asyncio.Event(), asyncio.Event()
+
+    async def slow(command: ChildCommand) -> ChildResult:
+        begun.set()
+        await let_go.wait()
+        return await run_child(command)
+
+    starting = asyncio.ensure_future(spawn(run.folder, slow))
+    await begun.wait()
+    starting.cancel()
+    await asyncio.sleep(0)
+    let_go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert probe(run.folder, BOOT).found is Found.RUNNING
+
+
 async def test_a_folder_that_cannot_be_used_says_why(run: Run) -> None:
     run.prepare(run.shell("true"))
     (run.folder / "outcome.tmp").mkdir()

@@ -111,11 +111,17 @@ async def spawn(run_dir: Path, run_child: RunChild) -> SpawnResult:
     """Starts a runner. `STARTED`: it holds the folder, and its socket can be connected to.
 
     What is started here ends at once and is reaped; the runner itself is nobody's child and outlives this process.
-    It may be called twice, and by two daemons: one folder never has two runners.
+    It may be called twice, and by two daemons: one folder never has two runners. Canceled, it still lets the start come to
+    its end: cut off, it would take along a runner that has begun and not yet left its group, and nobody could say how that
+    ended.
     """
     command = ChildCommand(argv=runner_command(str(run_dir)), env={}, cwd=run_dir, timeout_s=SPAWN_BOUND_S)
+    starting = asyncio.ensure_future(run_child(command))
     try:
-        result = await run_child(command)
+        result = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.wait({starting})
+        raise
     except OSError as error:
         return SpawnResult(spawned=Spawned.FAILED, message=str(error))
     spawned = Spawned.FAILED if result.exit_code is None else _SPAWNED.get(result.exit_code, Spawned.FAILED)

@@ -249,7 +249,9 @@ async def test_a_bug_in_one_schedule_does_not_stop_the_others(monkeypatch: pytes
         assert lab.engine is not None
         known = lab.engine.world.find(Schedule, "s_bad")
         assert known is not None
-        lab.engine.world.put(replace(known, last_task="t_gone", spec=replace(known.spec, task=None)))  # type: ignore[arg-type]  # what no command can make
+        lab.engine.world.put(
+            replace(known, last_task="t_gone", spec=replace(known.spec, task=None))
+        )  # what no command can make
         lab.pass_s(until_first_s(lab))
         assert (await settled(lab, "good")).fired == 1
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -97,7 +99,8 @@ async def test_deadlines_that_come_are_found_and_nothing_else(desk: Desk) -> Non
 
 
 async def test_there_are_as_many_of_a_kind_as_were_made(desk: Desk) -> None:
-    for kind in (Account, Circuit, Gate, Review, PolicyDocument, PolicyChoice):
+    kinds: tuple[Any, ...] = (Account, Circuit, Gate, Review, PolicyDocument, PolicyChoice)
+    for kind in kinds:
         assert await desk.ledger.all_of(kind) == []
     await desk.start(capacity=9)
     for name in ("b", "a"):

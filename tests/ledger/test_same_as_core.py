@@ -137,11 +137,11 @@ def empty_database() -> Path:
 
 
 class LedgerMachine(Engines, core.CoreMachine):
-    pass
+    lab: NotingLab
 
 
 class RecoveryLedgerMachine(Engines, recovery.RecoveryMachine):
-    pass
+    lab: NotingLab
 
 
 LedgerMachine.TestCase.settings = settings(

@@ -23,17 +23,23 @@ from tenure.wire.recovery import ChallengeRequest, RaiseRequest
 from tests.servers.face import Face, client_in, face
 from tests.servers.test_rest_with_anything import VALUES, changed
 
+
+def said(shown: Any) -> dict[str, Any]:
+    """The body of an example."""
+    return dict(shown.value)
+
+
 WRITES: list[tuple[str, Any]] = [
-    ("/v1/tasks/TASK/cancel", {**example.CANCEL.value, "number": 1}),
-    ("/v1/tasks/TASK/retry", {**example.RETRY.value, "because": "x"}),
-    ("/v1/tasks/TASK/budget", {**example.RAISE.value, "deadline_at": "2031-01-01T00:00:00Z"}),
+    ("/v1/tasks/TASK/cancel", {**said(example.CANCEL), "number": 1}),
+    ("/v1/tasks/TASK/retry", {**said(example.RETRY), "because": "x"}),
+    ("/v1/tasks/TASK/budget", {**said(example.RAISE), "deadline_at": "2031-01-01T00:00:00Z"}),
     ("/v1/tasks/TASK/challenge", example.CHALLENGE.value),
     ("/v1/attention/contradiction:TASK/1/snooze", example.SNOOZE.value),
     ("/v1/attention/contradiction:TASK/1/assign", example.ASSIGN.value),
     (
         "/v1/attention/contradiction:TASK/1/resolve",
         {
-            **example.ANSWER.value,
+            **said(example.ANSWER),
             "late_id": "x",
             "tree_gone": False,
             "result": "7",
@@ -42,7 +48,7 @@ WRITES: list[tuple[str, Any]] = [
             "changes": {"to": "claude", "command": ["make"]},
         },
     ),
-    ("/v1/attention/resolve", {**example.BULK.value, "dry_run": False}),
+    ("/v1/attention/resolve", {**said(example.BULK), "dry_run": False}),
     ("/v1/attention/resolve", {"answer": "close", "because": "x", "items": ["x"]}),
 ]
 

@@ -114,6 +114,9 @@ async def spawn(run_dir: Path, run_child: RunChild) -> SpawnResult:
     It may be called twice, and by two daemons: one folder never has two runners. Canceled, it still lets the start come to
     its end: cut off, it would take along a runner that has begun and not yet left its group, and nobody could say how that
     ended.
+
+    Raises:
+        CancelledError: it was canceled.
     """
     command = ChildCommand(argv=runner_command(str(run_dir)), env={}, cwd=run_dir, timeout_s=SPAWN_BOUND_S)
     starting = asyncio.ensure_future(run_child(command))

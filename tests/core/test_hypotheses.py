@@ -13,8 +13,10 @@ from tenure.core.attempt import ChangeKind, Hypothesis, Relation, Verdict
 from tenure.core.delivery import Delivery
 from tenure.core.failure import FailureClass
 from tenure.core.ids import NodeId, TaskId
-from tenure.core.limits import OBJECTIVE_BYTES, REASON_LENGTH
-from tests.core.lab import OTHER_SHA, SHA, Lab
+from tenure.core.limits import OBJECTIVE_BYTES, PASSED_OVER, REASON_LENGTH
+from tenure.core.scope import EffectKind, Scope
+from tenure.core.task import Check
+from tests.core.lab import OTHER_SHA, SHA, Lab, QuickLab, evidence
 
 REPOSITORY = {"repository": "https://example.org/app.git", "base_sha": SHA}
 
@@ -81,7 +83,10 @@ def test_a_person_may_want_the_same_again_on_their_word_and_that_is_an_event(lab
     (allowed,) = [one for one in lab.events if isinstance(one, rv.RepeatAllowed)]
     assert (allowed.number, allowed.by, allowed.because) == (1, "ann", "they gave us the right")
     said = why(lab, task_id)
-    assert (said.override, said.changes, said.before_digest == said.after_digest) == (True, (), True)
+    assert (said.override, said.before_digest == said.after_digest) == (True, True)
+    assert [one.what for one in said.changes] == [ChangeKind.AUTHORITY], (
+        "what is allowed is nowhere to be seen"
+    )
 
 
 def test_the_same_retry_of_the_same_person_is_told_again_and_another_is_refused(lab: Lab) -> None:
@@ -128,6 +133,7 @@ def test_elsewhere_needs_a_route_with_more_than_one_recipient(lab: Lab) -> None:
 
 def _pooled(lab: Lab) -> tuple[NodeId, TaskId, Delivery]:
     node = lab.node("two", pools=("pool",))
+    lab.node("three", pools=("pool",))
     task_id = lab.submit(route="pool")
     return node, task_id, lab.work(node)
 
@@ -166,3 +172,75 @@ def test_the_machine_itself_never_makes_an_attempt_that_changes_nothing(lab: Lab
     for one in range(2, lab.task(task_id).attempts + 1):
         said = why(lab, task_id, one)
         assert said.transient or said.changes
+
+
+def test_nobody_is_sent_elsewhere_where_there_is_nobody_else(lab: Lab) -> None:
+    node = lab.node("only", pools=("pool",))
+    task_id = lab.submit(route="pool")
+    lab.fail(lab.work(node), FailureClass.AUTHORIZATION)
+    refused = retry(lab, task_id, elsewhere=True)
+    assert (refused.code, refused.facts["field"]) == ("invalid", "elsewhere")
+
+
+def test_what_a_person_allows_or_asks_for_is_a_change_of_authority_or_plan(lab: Lab) -> None:
+    _, task_id = failed(lab)
+    scope = Scope(kinds=(EffectKind.COMMENT,), targets=("github:*",))
+    assert retry(lab, task_id, "", scope=scope, checks=(Check("t", ("make", "test")),)).successor == 2
+    said = why(lab, task_id)
+    assert not said.override
+    assert {one.what for one in said.changes} == {ChangeKind.AUTHORITY, ChangeKind.PLAN}
+    assert lab.attempt(task_id, 2).spec.scope == scope
+
+
+def test_the_class_that_counts_is_the_policys_and_not_the_nodes_word(lab: Lab) -> None:
+    node = lab.node()
+    task_id = lab.submit()
+    told = evidence(exit_code=77)
+    lab.fail(lab.work(node), FailureClass.CAPACITY, evidence=told)
+    assert retry(lab, task_id).code == "same_spec"
+    assert retry(lab, task_id, "I have the right now").successor == 2
+    assert lab.attempt(task_id, 2).spec.failure_class is FailureClass.AUTHORIZATION
+
+
+def test_an_attempt_sent_elsewhere_is_judged_by_the_policy_of_where_it_goes(lab: Lab) -> None:
+    _, task_id, delivery = _pooled(lab)
+    lab.run(dc.ChoosePolicy("route:claude@three", "once", "ann", "it is a script"))
+    lab.fail(delivery, FailureClass.AUTHORIZATION)
+    assert retry(lab, task_id, route="claude@three").successor == 2
+    assert lab.attempt(task_id, 2).spec.policy == "once/1"
+
+
+def test_after_a_lost_session_the_whole_pool_may_take_it_again(lab: Lab) -> None:
+    node = lab.node("one", pools=("pool",), resumes=True)
+    other = lab.node("other", pools=("pool",))
+    task_id = lab.submit(route="pool")
+    lab.fail(lab.work(node), FailureClass.EXECUTOR_LOST, session_id="s-1")
+    assert lab.claim(other) == [], "the session is at the first"
+    lab.fail(lab.work(node), FailureClass.EXECUTOR_LOST, summary="it died in another way")
+    spec = lab.attempt(task_id, 3).spec
+    assert (spec.session_id, spec.pin, spec.route) == (None, None, None)
+    assert [one.task_id for one in lab.claim(other)] == [task_id]
+
+
+def test_a_configuration_that_was_mended_while_the_old_one_ran_is_used_at_once(lab: Lab) -> None:
+    node = lab.node(config_digest="old")
+    task_id = lab.submit()
+    delivery = lab.work(node)
+    lab.node(config_digest="new")
+    lab.fail(delivery, FailureClass.CONFIGURATION)
+    spec = lab.attempt(task_id, 2).spec
+    assert spec.hypothesis is not None
+    (change,) = spec.hypothesis.changes
+    assert (change.what, change.before, change.after) == (ChangeKind.CONFIGURATION, "old", "new")
+
+
+def test_nobody_waits_behind_those_that_must_not_come_here() -> None:
+    lab = QuickLab()
+    one = lab.node("one", pools=("pool",))
+    lab.node("other", pools=("pool",))
+    for _ in range(PASSED_OVER + 10):
+        task_id = lab.submit(route="pool")
+        lab.fail(lab.work(one), FailureClass.AUTHORIZATION)
+        retry(lab, task_id, elsewhere=True)
+    fresh = lab.submit(route="pool")
+    assert [claimed.task_id for claimed in lab.claim(one)] == [fresh]

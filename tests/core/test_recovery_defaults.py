@@ -68,7 +68,7 @@ def test_a_lost_executor_is_resumed_where_its_session_can_be_gone_on_with(lab: L
     _, task_id, delivery = running(lab, {"resumes": True, "pools": ("pool",)}, route="pool")
     fail(lab, delivery, _C.EXECUTOR_LOST, session_id="s-1")
     spec = lab.attempt(task_id, 2).spec
-    assert (spec.session_id, spec.route, spec.relation) == ("s-1", "claude@laptop", Relation.RESUME)
+    assert (spec.session_id, spec.pin, spec.relation) == ("s-1", "claude@laptop", Relation.RESUME)
     assert spec.hypothesis is not None
     assert [one.what for one in spec.hypothesis.changes] == [ChangeKind.INPUT]
 
@@ -167,6 +167,7 @@ def elsewhere_for(lab: Lab, **responses: Response) -> None:
 def test_elsewhere_avoids_every_recipient_where_it_failed(lab: Lab) -> None:
     elsewhere_for(lab, validation=Response(Action.ELSEWHERE, otherwise="escalate"))
     one, other = lab.node("one", pools=("pool",)), lab.node("other", pools=("pool",))
+    lab.node("third", pools=("pool",))
     task_id = lab.submit(route="pool", policy="mine")
     fail(lab, lab.work(one), _C.VALIDATION)
     spec = lab.attempt(task_id, 2).spec

@@ -76,7 +76,7 @@ def nobodys_word(lab: Lab) -> World:
         world,
         Attempt,
         f"{task_id}/2",
-        spec=replace(spec, hypothesis=replace(spec.hypothesis, override=False)),
+        spec=replace(spec, hypothesis=replace(spec.hypothesis, override=False, changes=())),
     )
 
 

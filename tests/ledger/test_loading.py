@@ -422,10 +422,7 @@ def test_every_look_up_walks_the_index_that_was_made_for_it(database: Path, name
     ("text", "index"),
     [
         (f"SELECT task_id FROM tasks {sqlite_reads.HELD_TASKS}", "tasks_held"),
-        (
-            "SELECT DISTINCT held_on FROM tasks WHERE held_on IS NOT NULL ORDER BY held_on LIMIT ?",
-            "tasks_held",
-        ),
+        (sqlite_reads.HELD_SUBJECTS, "tasks_held"),
         ("SELECT task_id FROM tasks WHERE due_at_ms <= ? ORDER BY due_at_ms, task_id LIMIT ?", "tasks_due"),
         ("SELECT min(due_at_ms) FROM tasks WHERE due_at_ms IS NOT NULL", "tasks_due"),
     ],

@@ -118,9 +118,9 @@ class AttemptSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """The frozen spec of one Attempt. `spec_digest` is the SHA-256 of its canonical JSON.
 
     `policy` is the key (`default/2`) of the failure policy that its end is judged by. `route` stands where it differs
-    from the Task's; `avoid` are recipients that it must not go to. `feedback` is what the harness is told after the
-    objective: the output of the checks that the Attempt before did not pass. `session_id`: the harness's session to be
-    resumed. `share`: what it may use."""
+    from the Task's; `pin` is the recipient that has its session; `avoid` are recipients that it must not go to. `feedback` is
+    what the harness is told after the objective: the output of the checks that the Attempt before did not pass.
+    `session_id`: the harness's session to be resumed. `share`: what it may use."""
 
     objective: str
     policy: str
@@ -139,10 +139,15 @@ class AttemptSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     hypothesis: Hypothesis | None = None
     scope: Scope | None = None
     route: str | None = None
+    pin: Address | None = None
     avoid: tuple[Address, ...] = ()
     feedback: str | None = None
     session_id: str | None = None
     share: Share | None = None
+
+    def goes_to(self, asked: str) -> str:
+        """Where it goes; `asked` is its Task's own route."""
+        return self.pin or self.route or asked
 
 
 class Outcome(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -21,7 +21,7 @@ from tenure.core.late import Late
 from tenure.core.policy import AUTHOR, Action, UnknownRule
 from tenure.core.policy_choice import policy_named
 from tenure.core.recipient import OPEN
-from tenure.core.recovering import close_circuits, next_spec, recover
+from tenure.core.recovering import close_circuits, next_spec, others_for, recover
 from tenure.core.recovery import Plan, changed, elsewhere, is_failure
 from tenure.core.stopping import advance_stop, finish_stop
 from tenure.core.task import CancelStep, Task, TaskState
@@ -101,7 +101,8 @@ def answer_by_policy(draft: Draft, task: Task, attempt: Attempt) -> None:
     policy = policy_named(draft, attempt.spec.policy)
     delivery = draft.get(Delivery, attempt.last_delivery)
     isolated = delivery.isolation not in (None, OPEN)
-    spec = elsewhere(attempt.spec, task.spec.route, delivery.recipient)
+    route = attempt.spec.route or task.spec.route
+    spec = elsewhere(attempt.spec, route, delivery.recipient, others_for(draft, task, attempt))
     if policy.unknown is not UnknownRule.AUTO or not isolated or isinstance(spec, str):
         return
     if run_out(task, draft.now.wall_ms):

@@ -22,7 +22,7 @@ def create_attempt(
     """Append an Attempt with this spec. Policy and share are those that hold now; a policy that has gone leaves the one
     that the spec names."""
     task = draft.get(Task, task_id)
-    policy = chosen_policy(draft, task.spec)
+    policy = chosen_policy(draft, replace(task.spec, route=spec.route or task.spec.route))
     share = share_of(task.budget, task.tally, given_share(draft, task))
     if share is not None and spec.hypothesis is not None and not spec.hypothesis.by.startswith(AUTHOR):
         share = renewed(share, task.budget)

@@ -7,8 +7,9 @@ what is unknown.
 The lease lives here too. It is *open* while the Task's `lease` names this Delivery; `due_at_ms` is the next
 instant at which time alone changes something (offer over, lease expired, grace over, cancellation grace
 over), or None when nothing waits on time. `slot` says whether the recipient's unit is still taken: freed by a
-report, a void, the node's word that the tree is gone, or a person. `isolation`: None for the node's own user. `timeout_s`:
-what the Attempt could take when it was granted. `accounts`, `reserved`: what was set aside for it, and where.
+report, a void, the node's word that the tree is gone, or a person.
+`isolation`: None for the node's own user. `timeout_s`: what the Attempt could take when it was granted. `config_digest`: the
+configuration that the recipient declared then. `accounts`, `reserved`: what was set aside for it, and where.
 
 Time (DESIGN 6): a `Term` is over only when the wall clock says so *and* this hub incarnation has been awake
 for the whole of it. So a restart, a sleep or a stepped clock never costs a lease. `term` is the current one:
@@ -123,6 +124,7 @@ class Delivery(Struct, frozen=True):
     late_count: int
     isolation: str | None = None
     timeout_s: int | None = None
+    config_digest: str | None = None
     accounts: tuple[str, ...] = ()
     reserved: Amounts = NOTHING
 

@@ -95,6 +95,7 @@ def _first_row(event: ev.DeliveryGranted, attempt: Attempt, now: Now) -> Deliver
         late_count=0,
         isolation=event.isolation,
         timeout_s=event.timeout_s,
+        config_digest=event.config_digest,
     )
 
 

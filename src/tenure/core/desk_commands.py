@@ -10,6 +10,8 @@ from tenure.core.budget import Budget, Share
 from tenure.core.ids import TaskId
 from tenure.core.policy import Policy
 from tenure.core.review import About, Ruling
+from tenure.core.scope import Scope
+from tenure.core.task import Check
 
 
 class StorePolicy(Struct, frozen=True):
@@ -156,11 +158,23 @@ class Changes(Struct, frozen=True):
     model: str | None = None
     command: tuple[str, ...] | None = None
     timeout_s: int | None = None
+    checks: tuple[Check, ...] | None = None
+    scope: Scope | None = None
     elsewhere: bool = False
 
     def of(self, spec: AttemptSpec) -> dict[str, object]:
         """The fields of this spec that they really change, with their new values."""
-        named = ("objective", "base_sha", "route", "harness", "model", "command", "timeout_s")
+        named = (
+            "objective",
+            "base_sha",
+            "route",
+            "harness",
+            "model",
+            "command",
+            "timeout_s",
+            "checks",
+            "scope",
+        )
         asked = {name: getattr(self, name) for name in named}
         return {name: to for name, to in asked.items() if to is not None and to != getattr(spec, name)}
 

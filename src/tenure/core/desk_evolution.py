@@ -10,11 +10,9 @@ from tenure.core.attention import Attention
 from tenure.core.budget import NOTHING
 from tenure.core.circuit import Circuit
 from tenure.core.delivery import Now
-from tenure.core.policy import PolicyChoice, PolicyDocument, policy_digest
+from tenure.core.policy import NAME_PREFIX, PolicyChoice, PolicyDocument, policy_digest
 from tenure.core.recipient import Node, Recipient
 from tenure.core.world import Space, get
-
-NAME_PREFIX = "name:"
 
 
 def account_set(space: Space, event: de.AccountSet, now: Now) -> None:

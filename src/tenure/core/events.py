@@ -9,7 +9,7 @@ from __future__ import annotations
 from tenure.core.access import Role
 from tenure.core.attempt import Answer, AttemptSpec, Outcome, Usage
 from tenure.core.attention import AttentionKind
-from tenure.core.budget import DEFAULT_BUDGET, Budget
+from tenure.core.budget import Budget
 from tenure.core.delivery import Progress
 from tenure.core.desk_events import DeskEvent
 from tenure.core.effect_events import EffectEvent
@@ -22,6 +22,9 @@ from tenure.core.stream import HubEvent, NodeEvent, TaskEvent
 from tenure.core.task import CancelStep, TaskSpec, TaskState
 from tenure.core.webhook_events import WebhookEvent
 
+BEFORE_BUDGETS = Budget(attempts=5, repeats=3, interruptions=20, rounds=4)
+"""What holds for Tasks of records that do not name a budget. It never changes, whatever becomes of `DEFAULT_BUDGET`."""
+
 
 class TaskSubmitted(TaskEvent, frozen=True, kw_only=True, tag="task_submitted"):
     """`project`: the account that counts it; None in records of before there were any."""
@@ -32,7 +35,7 @@ class TaskSubmitted(TaskEvent, frozen=True, kw_only=True, tag="task_submitted"):
     waits_for: tuple[TaskId, ...] = ()
     failed_dependencies: tuple[TaskId, ...] = ()
     lineage: tuple[TaskId, ...] = ()
-    budget: Budget = DEFAULT_BUDGET
+    budget: Budget = BEFORE_BUDGETS
     project: str | None = None
 
 
@@ -68,6 +71,7 @@ class DeliveryGranted(TaskEvent, frozen=True, kw_only=True, tag="delivery_grante
     model: str | None = None
     isolation: str | None = None
     timeout_s: int | None = None
+    config_digest: str | None = None
     term_ms: int
 
 

@@ -12,8 +12,10 @@ from tenure.core.attention import AttentionKind
 from tenure.core.budget import amounts_of, exhausted, left_of
 from tenure.core.draft import Draft
 from tenure.core.failure import FailureClass
+from tenure.core.findings import judged_class
 from tenure.core.ids import attempt_id
 from tenure.core.limits import TRIED
+from tenure.core.policy_choice import policy_named
 from tenure.core.task import Task
 
 UNSAFE = {
@@ -63,6 +65,8 @@ def tried(draft: Draft, task: Task) -> list[dict[str, Any]]:
     classes: dict[int, FailureClass | None] = {
         one.number - 1: one.spec.failure_class for one in shown if one.spec.follows
     }
+    newest = shown[-1]
+    classes[newest.number] = judged_class(newest.outcome, policy_named(draft, newest.spec.policy))
     return [_told(one, classes.get(one.number)) for one in shown]
 
 
@@ -74,7 +78,7 @@ def _told(attempt: Attempt, failure_class: FailureClass | None) -> dict[str, Any
         "by": hypothesis.by if hypothesis else None,
         "changed": [str(change.what) for change in hypothesis.changes] if hypothesis else [],
         "verdict": str(attempt.verdict or attempt.state),
-        "class": failure_class or (outcome.failure_class if outcome else None),
+        "class": failure_class,
         "summary": outcome.summary[:300] if outcome else "",
     }
     if outcome is not None:

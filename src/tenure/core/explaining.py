@@ -8,28 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from tenure.core.attempt import Attempt, Outcome, Verdict
 from tenure.core.budget import Tally
 from tenure.core.failure import (
-    CheckEnded,
     Evidence,
     Rule,
     Sign,
-    StepKind,
-    evidence_of,
     rule_matches,
     signs_of,
 )
-from tenure.core.findings import Findings, Reported
-from tenure.core.judgement import describe_end, is_passed
+from tenure.core.findings import Findings, failed_check, is_time_limit, judged, reported
+from tenure.core.judgement import describe_end
 from tenure.core.policy import BUILT_IN_KEYS, FORMER_KEYS, Action, Policy
 from tenure.core.recovery import Plan, Situation, is_failure, plan
 from tenure.core.recovery_events import RecoveryDecided
 from tenure.core.recovery_evolution import tallied
-from tenure.core.start_failure import RULE as UNSTARTED
 
 T = TypeVar("T")
 
@@ -65,7 +60,7 @@ def explain(situation: Situation) -> Explanation:
         findings=situation.findings,
         facts=facts_of(outcome),
         matched=matched(situation.policy, evidence) if evidence is not None else (),
-        word=evidence is None and not _is_time_limit(outcome),
+        word=evidence is None and not is_time_limit(outcome),
         plan=plan(situation),
     )
 
@@ -123,18 +118,6 @@ def keys_named(key: str) -> tuple[str, ...]:
     return () if key in BUILT_IN_KEYS or key in FORMER_KEYS else (key,)
 
 
-def judged(outcome: Outcome) -> Evidence | None:
-    """The evidence that the rules are asked about: of the check that did not pass, else of the harness. None where there
-    is nothing to ask: a time limit, or a failure before the start, of which the node has seen more than any rule asks."""
-    told = _reported(outcome)
-    if _is_time_limit(outcome) or told is None:
-        return None
-    if (outcome.failure_rule or "").startswith(f"{UNSTARTED}/"):
-        return None
-    check = _failed_check(told)
-    return told if check is None else evidence_of(check.ended, StepKind.CHECK)
-
-
 def matched(policy: Policy, evidence: Evidence) -> tuple[Matched, ...]:
     """Every rule that fits, the lowest rank first."""
     signs = signs_of(evidence)
@@ -169,10 +152,10 @@ _SIGNS: dict[Sign, str] = {
 
 def facts_of(outcome: Outcome) -> tuple[str, ...]:
     """What the report's evidence says, in sentences."""
-    told = _reported(outcome)
+    told = reported(outcome)
     if told is None:
         return (f"its evidence cannot be read; its node said: {outcome.summary or outcome.verdict}",)
-    check = _failed_check(told)
+    check = failed_check(told)
     facts = _ends(told)
     if check is not None:
         facts.append(f"the check `{check.name}` did not pass: {describe_end(check.ended)}")
@@ -204,21 +187,6 @@ def _ends(told: Evidence) -> list[str]:
         ),
     )
     return [sentence for holds, sentence in found if holds]
-
-
-def _is_time_limit(outcome: Outcome) -> bool:
-    return outcome.failure_class is None and outcome.verdict is not Verdict.FAILED
-
-
-def _reported(outcome: Outcome) -> Evidence | None:
-    try:
-        return msgspec.json.decode(outcome.evidence, type=Reported).harness
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
-
-
-def _failed_check(told: Evidence) -> CheckEnded | None:
-    return next((one for one in told.checks if not is_passed(one.ended)), None)
 
 
 def _either(values: tuple[T, ...]) -> str:

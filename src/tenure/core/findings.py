@@ -63,9 +63,9 @@ class Findings(Struct, frozen=True, kw_only=True):
 
 def findings_of(outcome: Outcome, policy: Policy) -> Findings:
     """What this outcome says, by this policy. Total: every outcome has findings."""
-    evidence = _evidence(outcome)
-    found = _class_of(outcome, evidence, policy)
-    check = _failed_check(evidence)
+    evidence = reported(outcome)
+    found = classified(outcome, policy)
+    check = failed_check(evidence)
     tail = check.ended.output_tail if check is not None else ""
     text = tail or (evidence.text if evidence else "") or outcome.summary
     return Findings(
@@ -86,33 +86,55 @@ def findings_of(outcome: Outcome, policy: Policy) -> Findings:
     )
 
 
-def _evidence(outcome: Outcome) -> Evidence | None:
+def reported(outcome: Outcome) -> Evidence | None:
+    """The harness's evidence in a report; None where it cannot be read."""
     try:
         return msgspec.json.decode(outcome.evidence, type=Reported).harness
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
 
-def _class_of(outcome: Outcome, evidence: Evidence | None, policy: Policy) -> Classification | None:
-    """None where there is nothing to classify: the Attempt did not fail, it ended at its time limit."""
-    told = outcome.failure_class
-    if told is None and outcome.verdict is not Verdict.FAILED:
-        return None
-    rule = outcome.failure_rule or ("told" if told else UNCLASSIFIED)
-    word = Classification(failure_class=told or FailureClass.CONTRADICTION, rule=rule, policy=policy.key)
-    # Before the start the node has seen more than any rule can ask about.
-    if evidence is None or rule.startswith(f"{UNSTARTED}/"):
-        return word
-    check = _failed_check(evidence)
-    if check is not None:
-        return classify(evidence_of(check.ended, StepKind.CHECK), policy.table)
-    return classify(evidence, policy.table)
-
-
-def _failed_check(evidence: Evidence | None) -> CheckEnded | None:
+def failed_check(evidence: Evidence | None) -> CheckEnded | None:
+    """The first check that did not pass."""
     if evidence is None:
         return None
     return next((one for one in evidence.checks if not is_passed(one.ended)), None)
+
+
+def is_time_limit(outcome: Outcome) -> bool:
+    """Did it end at its time limit, without a failure that could be classified?"""
+    return outcome.failure_class is None and outcome.verdict is not Verdict.FAILED
+
+
+def judged(outcome: Outcome) -> Evidence | None:
+    """The evidence that the rules are asked about: of the check that did not pass, else of the harness. None where there
+    is nothing to ask: a time limit, or a failure before the start, of which the node has seen more than any rule asks."""
+    evidence = reported(outcome)
+    if is_time_limit(outcome) or evidence is None:
+        return None
+    if (outcome.failure_rule or "").startswith(f"{UNSTARTED}/"):
+        return None
+    check = failed_check(evidence)
+    return evidence if check is None else evidence_of(check.ended, StepKind.CHECK)
+
+
+def classified(outcome: Outcome, policy: Policy) -> Classification | None:
+    """The class of a failure by this policy, and the rule; where no rule can know better, the node's word. None where
+    there is nothing to classify."""
+    if is_time_limit(outcome):
+        return None
+    evidence = judged(outcome)
+    if evidence is not None:
+        return classify(evidence, policy.table)
+    told = outcome.failure_class
+    rule = outcome.failure_rule or ("told" if told else UNCLASSIFIED)
+    return Classification(failure_class=told or FailureClass.CONTRADICTION, rule=rule, policy=policy.key)
+
+
+def judged_class(outcome: Outcome | None, policy: Policy) -> FailureClass | None:
+    """The class alone; None also where nobody reported."""
+    found = classified(outcome, policy) if outcome is not None else None
+    return found.failure_class if found is not None else None
 
 
 def _feedback(check: CheckEnded | None, evidence: Evidence | None, outcome: Outcome) -> str | None:

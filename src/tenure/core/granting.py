@@ -30,7 +30,7 @@ from tenure.core.ids import DeliveryId, TaskId
 from tenure.core.late import LateKind
 from tenure.core.limits import GRANTS, PASSED_OVER
 from tenure.core.proof import hear_late, is_current, is_live, stale
-from tenure.core.recipient import OPEN, Node, Recipient, recipient_queues
+from tenure.core.recipient import OPEN, Node, Recipient, fits, recipient_queues
 from tenure.core.stopping import withdraw
 from tenure.core.task import Task
 
@@ -122,6 +122,8 @@ def _grant(
     attempt = draft.newest_attempt(task)
     if task.queue_key not in queues or recipient.address in attempt.spec.avoid:
         return None
+    if not fits(recipient, attempt.harness, attempt.model):
+        return None
     if task.due_at_ms is not None and task.due_at_ms <= draft.now.wall_ms:
         return None  # its deadline has come; that is acted on next
     found = hold_back(draft, task, attempt)
@@ -147,6 +149,7 @@ def _grant(
             # None and not its name: whether a default text is left out hangs on which object it is.
             isolation=None if recipient.isolation == OPEN else recipient.isolation,
             timeout_s=_time_left_s(draft, task, attempt),
+            config_digest=recipient.config_digest or None,
             term_ms=draft.terms.offer_ttl_ms,
         )
     )

@@ -15,7 +15,7 @@ from tenure.core.delivery import DELIVERY_TRANSITIONS, Delivery, DeliveryState
 from tenure.core.effect import EFFECT_TRANSITIONS, Effect, EffectState
 from tenure.core.ids import Address, AttemptId
 from tenure.core.recipient import Recipient
-from tenure.core.task import AGEING_MS, TASK_TRANSITIONS, Task, TaskState, queue_key
+from tenure.core.task import AGEING_MS, TASK_TRANSITIONS, Task, TaskState, avoiding_queue, queue_key
 from tenure.core.world import Space, get
 from tenure.errors import InvariantError
 
@@ -48,10 +48,15 @@ def queued(task: Task, attempt: Attempt, ready_at_ms: int) -> Task:
     """Put the Task into its queue, if nothing but a recipient is missing."""
     waits = task.waits_for or task.failed_dependencies or task.is_cancel_requested or task.needs_approval
     waits = waits or task.hold is not None or task.is_stopping
-    route = attempt.spec.route or task.spec.route
-    key = None if waits else queue_key(route, attempt.harness, attempt.model)
+    key = None if waits else queue_of(task, attempt)
     order_ms = ready_at_ms - task.spec.priority * AGEING_MS
     return replace(task, queue_key=key, ready_at_ms=ready_at_ms, order_ms=order_ms)
+
+
+def queue_of(task: Task, attempt: Attempt) -> str:
+    """Those that must not go to some recipient stand apart, so that nobody waits behind them for that one."""
+    route = attempt.spec.goes_to(task.spec.route)
+    return avoiding_queue(route) if attempt.spec.avoid else queue_key(route, attempt.harness, attempt.model)
 
 
 def end_lease(space: Space, delivery: Delivery, fence: int) -> Task:

@@ -46,6 +46,8 @@ TIMED_OUT = "timed_out"
 """The response to an Attempt that ran into its time limit: no failure, so of no class."""
 
 
+NAME_PREFIX = "name:"
+"""Under which subject the newest version of a policy stands."""
 AUTHOR = "policy:"
 """How the author of a hypothesis begins where it is a policy and no person."""
 

@@ -15,6 +15,7 @@ from tenure.core.policy import (
     BUILT_IN_KEYS,
     DEFAULT,
     FORMER_KEYS,
+    NAME_PREFIX,
     Policy,
     PolicyChoice,
     PolicyDocument,
@@ -24,7 +25,6 @@ from tenure.core.policy import (
 from tenure.core.task import DEFAULT_PROJECT, TaskSpec
 from tenure.errors import InvariantError
 
-NAME_PREFIX = "name:"
 ROUTE_PREFIX = "route:"
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from tenure.core.account import Paused
 from tenure.core.ids import Address, AttemptId, IncarnationId, NodeId
-from tenure.core.task import queue_key
+from tenure.core.task import avoiding_queue, queue_key
 
 BOOTS_KEPT = 4
 """Boot ids remembered for a node: enough to see A, B, A."""
@@ -121,12 +121,16 @@ def recipient_routes(recipient: Recipient) -> tuple[str, ...]:
 
 def recipient_queues(recipient: Recipient) -> tuple[str, ...]:
     """The queues a recipient may be granted from: each of its routes, with harness and model as frozen or not
-    yet frozen."""
+    yet frozen; and of each route the Tasks that must not go to some recipient."""
     harnesses = (None, recipient.harness)
     models = (None, recipient.model) if recipient.model else (None,)
-    return tuple(
-        queue_key(route, harness, model)
-        for route in dict.fromkeys(recipient_routes(recipient))
-        for harness in harnesses
-        for model in models
+    routes = tuple(dict.fromkeys(recipient_routes(recipient)))
+    plain = (
+        queue_key(route, harness, model) for route in routes for harness in harnesses for model in models
     )
+    return (*plain, *map(avoiding_queue, routes))
+
+
+def fits(recipient: Recipient, harness: str | None, model: str | None) -> bool:
+    """Is it what was frozen, as far as anything was?"""
+    return harness in (None, recipient.harness) and model in (None, recipient.model)

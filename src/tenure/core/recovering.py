@@ -19,11 +19,12 @@ from tenure.core.delivery import Delivery
 from tenure.core.draft import Draft
 from tenure.core.exhaustion import exhaust, run_out
 from tenure.core.failure import FailureClass
-from tenure.core.findings import Findings, findings_of
+from tenure.core.findings import Findings, findings_of, judged_class
 from tenure.core.hold import Hold, HoldKind
-from tenure.core.policy import AUTHOR, Action
+from tenure.core.ids import Address
+from tenure.core.policy import AUTHOR, Action, Policy, chain_of
 from tenure.core.policy_choice import policy_named
-from tenure.core.recipient import Recipient
+from tenure.core.recipient import Recipient, fits
 from tenure.core.recovery import Plan, Situation, is_improved, is_refunded, plan
 from tenure.core.task import Task, TaskState
 
@@ -82,9 +83,24 @@ def situation_of(draft: Draft, task: Task, attempt: Attempt) -> Situation:
         policy=policy,
         findings=findings_of(attempt.outcome or Outcome(Verdict.FAILED), policy),
         recipient=recipient.address if recipient is not None else None,
-        config_digest=recipient.config_digest if recipient is not None else "",
+        config_digest=(delivery.config_digest or "") if delivery is not None else "",
+        now_digest=recipient.config_digest if recipient is not None else "",
         resumes=recipient is not None and recipient.resumes,
+        others=others_for(draft, task, attempt) if _may_go_elsewhere(policy, attempt) else (),
         now_ms=draft.now.wall_ms,
+    )
+
+
+def _may_go_elsewhere(policy: Policy, attempt: Attempt) -> bool:
+    failure_class = judged_class(attempt.outcome, policy)
+    return any(response.action is Action.ELSEWHERE for _, response in chain_of(policy, failure_class))
+
+
+def others_for(draft: Draft, task: Task, attempt: Attempt) -> tuple[Address, ...]:
+    """Every recipient that could take this Attempt, the one that had it too."""
+    route = attempt.spec.route or task.spec.route
+    return tuple(
+        one.address for one in draft.world.serving(route) if fits(one, attempt.harness, attempt.model)
     )
 
 

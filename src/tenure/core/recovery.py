@@ -24,8 +24,10 @@ from tenure.core.task import Task
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """What a plan is made from. `recipient` ran the Attempt, `config_digest` is its configuration, `resumes` says that its
-    harness can go on with a session."""
+    """What a plan is made from. `recipient` ran the Attempt, under the configuration `config_digest`; it has
+    `now_digest` now; `resumes` says that its
+    harness can go on with a session. `others`: every recipient that serves its route and fits; only looked up where the
+    policy may send it elsewhere."""
 
     task: Task
     attempt: Attempt
@@ -33,7 +35,9 @@ class Situation(Struct, frozen=True, kw_only=True):
     findings: Findings
     recipient: Address | None
     config_digest: str = ""
+    now_digest: str = ""
     resumes: bool = False
+    others: tuple[Address, ...] = ()
     now_ms: int
 
 
@@ -41,9 +45,9 @@ class Plan(Struct, frozen=True, kw_only=True):
     """`because` says in one sentence why this and nothing else. `spec`: of one more Attempt, with `relation` and
     `changes`; `ready_at_ms`: not before. `until_ms`: how long the provider's account is left alone."""
 
-    response: str
     action: Action
     because: str
+    response: str = "none"
     passed_over: tuple[str, ...] = ()
     spec: AttemptSpec | None = None
     relation: Relation = Relation.RETRY
@@ -63,7 +67,6 @@ def plan(situation: Situation) -> Plan:
             return replace(made, response=name, passed_over=tuple(passed))
         passed.append(f"{name}: {made}")
     return Plan(
-        response="none",
         action=Action.ESCALATE,
         because="no response of the policy can be carried out",
         passed_over=tuple(passed),
@@ -76,7 +79,7 @@ def changed(what: ChangeKind, before: object, after: object) -> Change:
 
 def _plain(action: Action, because: str) -> Callable[[Situation, Response], Plan | str]:
     def make(_situation: Situation, _response: Response) -> Plan:
-        return Plan(response="", action=action, because=because)
+        return Plan(action=action, because=because)
 
     return make
 
@@ -89,10 +92,9 @@ def _back_off(situation: Situation, response: Response) -> Plan | str:
     wait_ms = pause_ms(situation.attempt.attempt_id, waits, response)
     until_ms = open_until_ms(now_ms, wait_ms, findings.retry_after_s, findings.reset_at_ms)
     # Elsewhere in a pool there may be room before this provider has any again; its circuit holds its own recipients.
-    is_bound = "@" in (situation.attempt.spec.route or situation.task.spec.route)
+    is_bound = "@" in situation.attempt.spec.goes_to(situation.task.spec.route)
     told = findings.retry_after_s is not None or findings.reset_at_ms is not None
     return Plan(
-        response="",
         action=Action.BACK_OFF,
         because="the provider had no room, which passes; "
         + ("it said until when" if told else "the pause is drawn at random"),
@@ -106,9 +108,8 @@ def _back_off(situation: Situation, response: Response) -> Plan | str:
 def _again(situation: Situation, _response: Response) -> Plan | str:
     if situation.findings.failure_class not in TRANSIENT:
         return "the same spec after the same failure would fail the same way"
-    spec = replace(situation.attempt.spec, session_id=None)
+    spec = replace(situation.attempt.spec, session_id=None, pin=None)
     return Plan(
-        response="",
         action=Action.AGAIN,
         because="the process was lost, which passes",
         spec=spec,
@@ -126,10 +127,9 @@ def _resume(situation: Situation, _response: Response) -> Plan | str:
     if is_same and situation.findings.failure_class not in TRANSIENT:
         return "that session was resumed already"
     return Plan(
-        response="",
         action=Action.RESUME,
         because="its session can be gone on with",
-        spec=replace(before, session_id=session, route=situation.recipient, feedback=None),
+        spec=replace(before, session_id=session, pin=situation.recipient, feedback=None),
         relation=Relation.RESUME,
         changes=() if is_same else (changed(ChangeKind.INPUT, before.session_id, session),),
         transient=situation.findings.failure_class in TRANSIENT,
@@ -143,10 +143,9 @@ def _revise(situation: Situation, _response: Response) -> Plan | str:
     if feedback == before.feedback:
         return "it was told the very same already"
     return Plan(
-        response="",
         action=Action.REVISE,
         because="what its checks said is added to its input",
-        spec=replace(before, feedback=feedback, session_id=None),
+        spec=replace(before, feedback=feedback, session_id=None, pin=None),
         changes=(changed(ChangeKind.INPUT, before.feedback, feedback),),
     )
 
@@ -160,31 +159,35 @@ def _rebase(situation: Situation, _response: Response) -> Plan | str:
     if base == before.base_sha:
         return "it has that base already"
     return Plan(
-        response="",
         action=Action.REBASE,
         because=f"its base moved from {(before.base_sha or 'none')[:12]} to {base[:12]}",
-        spec=replace(before, base_sha=base, session_id=None),
+        spec=replace(before, base_sha=base, session_id=None, pin=None),
         relation=Relation.REBASE,
         changes=(Change(ChangeKind.BASE, before.base_sha or "", base),),
     )
 
 
-def elsewhere(spec: AttemptSpec, route: str, recipient: Address | None) -> AttemptSpec | str:
-    """The spec for another recipient of the same route, or why there can be none."""
+def elsewhere(
+    spec: AttemptSpec, route: str, recipient: Address | None, others: tuple[Address, ...]
+) -> AttemptSpec | str:
+    """The spec for another recipient of the same route, or why there can be none. `others`: who serves the route."""
     if recipient is None or "@" in route:
         return f"its route {route} names one recipient only"
+    if not set(others) - {recipient, *spec.avoid}:
+        return f"nobody else serves {route}"
     if len(spec.avoid) >= AVOIDED:
         return f"it avoids {len(spec.avoid)} recipients already"
     avoid = tuple(dict.fromkeys((*spec.avoid, recipient)))
-    return replace(spec, route=None, avoid=avoid, session_id=None)
+    return replace(spec, pin=None, avoid=avoid, session_id=None)
 
 
 def _elsewhere(situation: Situation, _response: Response) -> Plan | str:
-    spec = elsewhere(situation.attempt.spec, situation.task.spec.route, situation.recipient)
+    before = situation.attempt.spec
+    route = before.route or situation.task.spec.route
+    spec = elsewhere(before, route, situation.recipient, situation.others)
     if isinstance(spec, str):
         return spec
     return Plan(
-        response="",
         action=Action.ELSEWHERE,
         because=f"it failed on {situation.recipient}, so it goes to another recipient",
         spec=spec,
@@ -196,8 +199,14 @@ def _elsewhere(situation: Situation, _response: Response) -> Plan | str:
 def _hold(situation: Situation, _response: Response) -> Plan | str:
     if situation.recipient is None:
         return "it ran nowhere, so no configuration can change"
+    if situation.config_digest and situation.config_digest != situation.now_digest:
+        return Plan(
+            action=Action.HOLD,
+            because=f"the configuration of {situation.recipient} is another one already",
+            spec=replace(situation.attempt.spec, session_id=None, pin=None),
+            changes=(Change(ChangeKind.CONFIGURATION, situation.config_digest, situation.now_digest),),
+        )
     return Plan(
-        response="",
         action=Action.HOLD,
         because=f"it waits until the configuration of {situation.recipient} is another one",
     )

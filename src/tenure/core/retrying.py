@@ -27,8 +27,11 @@ from tenure.core.commands import Reconciled, Refusal, Retry
 from tenure.core.creation import create_attempt, work_digest
 from tenure.core.delivery import Delivery
 from tenure.core.draft import Draft
+from tenure.core.failure import FailureClass
+from tenure.core.findings import judged_class
 from tenure.core.limits import OBJECTIVE_BYTES, REASON_LENGTH
 from tenure.core.policy import TRANSIENT
+from tenure.core.policy_choice import policy_named
 from tenure.core.recovery import elsewhere
 from tenure.core.spec_bounds import spec_refusal
 from tenure.core.task import Task, TaskSpec
@@ -42,6 +45,8 @@ CHANGE_OF: dict[str, ChangeKind] = {
     "command": ChangeKind.IMPLEMENTATION,
     "model": ChangeKind.CONFIGURATION,
     "timeout_s": ChangeKind.CONFIGURATION,
+    "checks": ChangeKind.PLAN,
+    "scope": ChangeKind.AUTHORITY,
 }
 
 
@@ -107,7 +112,7 @@ def _new_spec(draft: Draft, command: Retry, task: Task, attempt: Attempt) -> Att
         del fields["route"]  # where it goes already
     spec: AttemptSpec = replace(attempt.spec, **fields)
     if "objective" in fields or "base_sha" in fields:
-        spec = replace(spec, session_id=None)
+        spec = replace(spec, session_id=None, pin=None)
     if "route" in fields:
         # Harness and model were frozen for where it was sent before.
         spec = replace(
@@ -128,7 +133,9 @@ def _new_spec(draft: Draft, command: Retry, task: Task, attempt: Attempt) -> Att
         spec = replace(spec, objective=objective)
     if command.changes.elsewhere:
         delivery = draft.find(Delivery, attempt.last_delivery) if attempt.last_delivery else None
-        found = elsewhere(spec, task.spec.route, delivery.recipient if delivery else None)
+        route = spec.route or task.spec.route
+        others = tuple(one.address for one in draft.world.serving(route))
+        found = elsewhere(spec, route, delivery.recipient if delivery else None, others)
         if isinstance(found, str):
             return Refusal("invalid", f"it cannot go elsewhere: {found}.", {"field": "elsewhere"})
         spec = found
@@ -152,7 +159,7 @@ def _bounds_refusal(asked: TaskSpec, spec: AttemptSpec) -> Refusal | None:
 
 def _make(draft: Draft, command: Retry, attempt: Attempt, spec: AttemptSpec) -> int | Refusal:
     changes = changes_between(attempt.spec, spec)
-    failure_class = attempt.outcome.failure_class if attempt.outcome else None
+    failure_class = class_of(draft, attempt)
     is_same = work_digest(spec) == work_digest(attempt.spec)
     override = is_same and failure_class not in TRANSIENT and attempt.verdict is not Verdict.CANCELED
     if override and not command.because.strip():
@@ -211,18 +218,30 @@ def succeed(
         after,
         follows=attempt.number,
         relation=relation,
-        failure_class=attempt.outcome.failure_class if attempt.outcome else None,
+        failure_class=class_of(draft, attempt),
         hypothesis=Hypothesis(
             because=said.because,
             by=said.by,
             before_digest=work_digest(attempt.spec),
             after_digest=work_digest(after),
-            changes=changes_between(attempt.spec, after),
+            changes=changes_between(attempt.spec, after) or _said_change(draft, attempt, said),
             override=said.override,
         ),
     )
     create_attempt(draft, attempt.task_id, attempt.number + 1, spec)
     return attempt.number + 1
+
+
+def class_of(draft: Draft, attempt: Attempt) -> FailureClass | None:
+    """The class of its failure, by the policy that it was frozen with."""
+    return judged_class(attempt.outcome, policy_named(draft, attempt.spec.policy))
+
+
+def _said_change(draft: Draft, attempt: Attempt, said: Said) -> tuple[Change, ...]:
+    """What is allowed is nowhere to be seen: that it is another now is the person's word."""
+    if class_of(draft, attempt) is not FailureClass.AUTHORIZATION:
+        return ()
+    return (Change(ChangeKind.AUTHORITY, digest(attempt.spec.scope), digest(said.because)),)
 
 
 def effects_refusal(task: Task) -> Refusal:

@@ -232,3 +232,8 @@ def queue_key(route: str, harness: str | None, model: str | None) -> str:
     """The queue a Task stands in: its route, and what its Attempt has frozen of harness and model (`*` where
     nothing is)."""
     return f"{route}|{harness or '*'}|{model or '*'}"
+
+
+def avoiding_queue(route: str) -> str:
+    """The queue of a route's Tasks that must not go to one or the other of its recipients."""
+    return f"{route}|!|!"

@@ -127,7 +127,8 @@ def attempt_approved(space: Space, event: ev.AttemptApproved, now: Now) -> None:
 def attempt_withdrawn(space: Space, event: ev.AttemptWithdrawn, now: Now) -> None:
     attempt = get(space, Attempt, attempt_id(event.task_id, event.number))
     space.put(to_attempt(attempt, AttemptState.ENDED, verdict=Verdict.CANCELED, ended_at_ms=now.wall_ms))
-    space.put(replace(get(space, Task, event.task_id), queue_key=None))
+    # What never ran hangs on nothing any more.
+    space.put(replace(get(space, Task, event.task_id), queue_key=None, hold=None, held_on=None))
 
 
 def task_ended(space: Space, event: ev.TaskEnded, now: Now) -> None:

@@ -8,8 +8,8 @@ from tenure.core.account import HUB_ACCOUNT, Account, Paused, project_account
 from tenure.core.attempt import Attempt
 from tenure.core.circuit import Circuit
 from tenure.core.ids import NodeId
-from tenure.core.recipient import Node, Recipient, recipient_queues
-from tenure.core.task import Task, queue_key
+from tenure.core.recipient import Node, Recipient, fits, recipient_routes
+from tenure.core.task import Task
 from tenure.core.why_reason import Reason
 
 
@@ -30,16 +30,15 @@ def no_grant(task: Task, attempt: Attempt, around: Surroundings) -> Reason:
         account = around.accounts.get(name)
         if account is not None and account.paused is not None:
             return paused_reason(what, account.paused, name)
-    route = attempt.spec.route or task.spec.route
-    declared = [one for one in around.recipients if one.declared]
+    route = attempt.spec.goes_to(task.spec.route)
+    declared = [one for one in around.recipients if one.declared and route in recipient_routes(one)]
     if not declared:
         return Reason(
             "no_recipient",
             f"no recipient serves {route!r}; start a node that has one, or submit to another (see `tenure recipients`)",
             blocker=route,
         )
-    key = queue_key(route, attempt.harness, attempt.model)
-    fitting = [one for one in declared if key in recipient_queues(one)]
+    fitting = [one for one in declared if fits(one, attempt.harness, attempt.model)]
     if not fitting:
         return Reason(
             "no_recipient",

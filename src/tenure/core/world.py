@@ -19,7 +19,7 @@ from tenure.core.gate import Gate
 from tenure.core.ids import AttemptId, ClaimId, NodeId, TaskId
 from tenure.core.late import Late
 from tenure.core.policy import PolicyChoice, PolicyDocument
-from tenure.core.recipient import Node, Recipient
+from tenure.core.recipient import Node, Recipient, recipient_routes
 from tenure.core.review import Review
 from tenure.core.schedule import Schedule
 from tenure.core.scope import EffectKind
@@ -103,6 +103,11 @@ class World:
     def nodes_named(self, name: str) -> list[Node]:
         """Every node that ever had this name."""
         return [one for one in self.every(Node) if one.name == name]
+
+    def serving(self, route: str) -> list[Recipient]:
+        """Every declared recipient that serves a route, by address."""
+        found = [one for one in self.every(Recipient) if one.declared and route in recipient_routes(one)]
+        return sorted(found, key=lambda one: one.address)
 
     def reports_of(self, attempt: AttemptId) -> list[Late]:
         """Late reports about an Attempt, oldest first."""

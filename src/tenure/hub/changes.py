@@ -26,5 +26,7 @@ def changes_in(asked: ChangesRequest, objective: str) -> Changes:
         model=asked.model,
         command=asked.command,
         timeout_s=asked.timeout_s,
+        checks=asked.checks,
+        scope=asked.scope,
         elsewhere=asked.elsewhere,
     )

@@ -154,7 +154,7 @@ class Queries:
                     attempt=newest[attempt_id(task.task_id, task.attempts)],
                     delivery=held.get(task.lease) if task.lease else None,
                     recipients=fleet.by_route.get(
-                        newest[attempt_id(task.task_id, task.attempts)].spec.route or task.spec.route, ()
+                        newest[attempt_id(task.task_id, task.attempts)].spec.goes_to(task.spec.route), ()
                     ),
                     nodes=fleet.nodes,
                     online=fleet.online,

@@ -127,9 +127,13 @@ def committed(decided: Decided, rows: list[Row], commit: Commit, changed: Sequen
     """A commit as its subscribers see it; `changed` are the Tasks and recipients it touched."""
     queued: dict[str, int] = {}
     eased: list[Address] = []
+    due: list[int] = []
     for one in changed:
-        if isinstance(one, Task) and one.queue_key is not None:
-            queued[one.queue_key] = min(one.ready_at_ms, queued.get(one.queue_key, one.ready_at_ms))
+        if isinstance(one, Task):
+            if one.queue_key is not None:
+                queued[one.queue_key] = min(one.ready_at_ms, queued.get(one.queue_key, one.ready_at_ms))
+            if one.due_at_ms is not None:
+                due.append(one.due_at_ms)
         elif isinstance(one, Recipient) and one.free and one.may_work:
             eased.append(one.address)
     return Committed(
@@ -140,6 +144,7 @@ def committed(decided: Decided, rows: list[Row], commit: Commit, changed: Sequen
         facts=tuple(decided.events),
         queued=queued,
         eased=tuple(eased),
+        due_at_ms=min(due, default=None),
     )
 
 

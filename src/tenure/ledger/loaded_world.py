@@ -16,7 +16,7 @@ from tenure.core.delivery import Delivery
 from tenure.core.effect import Effect
 from tenure.core.ids import AttemptId, ClaimId, NodeId, TaskId
 from tenure.core.late import Late
-from tenure.core.recipient import Node
+from tenure.core.recipient import Node, Recipient, recipient_routes
 from tenure.core.scope import EffectKind
 from tenure.core.task import Task
 from tenure.core.world import ENTITY_KINDS, Changes, E, Entity, World
@@ -101,6 +101,7 @@ class LoadedWorld(World):
         self.held = Found(store.held_by_node)
         self.named = Found(store.nodes_named)
         self.reported = Found(store.reported_late)
+        self.served = Found(store.recipients_serving)
         self.effect_keys = Found(lambda pairs: _single(store.effects_by_key(pairs)))
         self.effects_about = Found(store.effects_about)
         self.known_as = Found(store.effects_known_as)
@@ -168,6 +169,13 @@ class LoadedWorld(World):
     def nodes_named(self, name: str) -> list[Node]:
         return self._all(Node, self.named.keys(name))
 
+    def serving(self, route: str) -> list[Recipient]:
+        found = self._all(Recipient, self.served.keys(route))
+        return sorted(
+            (one for one in found if one.declared and route in recipient_routes(one)),
+            key=lambda one: one.address,
+        )
+
     def reports_of(self, attempt: AttemptId) -> list[Late]:
         known = self._all(Late, self.reported.keys(attempt))
         return sorted(known, key=lambda one: (one.heard_at_ms, one.late_id))
@@ -206,6 +214,9 @@ class LoadedWorld(World):
             self.held.add(entity.node_id, entity.delivery_id)
         elif kind is Late and entity.outcome is not None:
             self.reported.add(entity.attempt_id, entity.late_id)
+        elif kind is Recipient:
+            for route in recipient_routes(entity):
+                self.served.add(route, entity.address)
         elif kind is Node:
             self.named.add(entity.name, entity.node_id)
         elif kind is Effect:

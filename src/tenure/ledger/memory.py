@@ -283,13 +283,14 @@ class MemoryLedger:
     async def all_of(self, kind: type[E]) -> list[E]:
         return sorted(self._world.every(kind), key=lambda one: one.key)[:PAGE]
 
-    async def held_on(self, subject: str, limit: int) -> list[Task]:
+    async def held_on(self, subject: str, limit: int, after: Task | None = None) -> list[Task]:
         held = (one for one in self._world.every(Task) if one.held_on == subject)
-        return sorted(held, key=lambda one: (one.order_ms, one.task_id))[:limit]
+        behind = [one for one in held if after is None or _place(one) > _place(after)]
+        return sorted(behind, key=_place)[:limit]
 
-    async def held_subjects(self, limit: int) -> list[str]:
+    async def held_subjects(self, limit: int, after: str = "") -> list[str]:
         subjects = {one.held_on for one in self._world.every(Task) if one.held_on is not None}
-        return sorted(subjects)[:limit]
+        return sorted(one for one in subjects if one > after)[:limit]
 
     async def tasks_due(self, now_ms: int, limit: int) -> list[TaskId]:
         waiting = ((one.due_at_ms, one.task_id) for one in self._world.every(Task))
@@ -344,6 +345,10 @@ def _fits(task: Task, where: TaskFilter) -> bool:
 
 def _claimed(one: Delivery) -> tuple[int, str]:
     return one.claimed_at_ms, one.delivery_id
+
+
+def _place(one: Task) -> tuple[int, str]:
+    return one.order_ms, one.task_id
 
 
 def _begun(one: Effect) -> str:

@@ -61,7 +61,8 @@ class Committed(Struct, frozen=True):
 
     `facts` are the events of `events`, decoded, in the same order. `queued`: each queue that a Task now stands
     in because of this commit, with the earliest instant at which one is ready. `eased`: recipients that this
-    commit touched and that have a free unit and no block now; a claim that waits may get something."""
+    commit touched and that have a free unit and no block now; a claim that waits may get something. `due_at_ms`: the
+    earliest instant at which a deadline of a Task that this commit touched must be looked at."""
 
     commit_no: int
     hash: str
@@ -70,6 +71,7 @@ class Committed(Struct, frozen=True):
     facts: tuple[Event, ...]
     queued: dict[str, int]
     eased: tuple[Address, ...]
+    due_at_ms: int | None = None
 
 
 Listener = Callable[[Committed], None]
@@ -222,12 +224,13 @@ class Reads(Protocol):
         """Every entity of a kind of which there are few (accounts, circuits, policies, reviews), by key; at most PAGE."""
         ...
 
-    async def held_on(self, subject: str, limit: int) -> list[Task]:
-        """The first Tasks, in the order of their queues, that a hold on this subject keeps back."""
+    async def held_on(self, subject: str, limit: int, after: Task | None = None) -> list[Task]:
+        """The first Tasks, in the order of their queues, that a hold on this subject keeps back. `after`: those behind
+        the place of this one, whatever became of it."""
         ...
 
-    async def held_subjects(self, limit: int) -> list[str]:
-        """What Tasks are held on now."""
+    async def held_subjects(self, limit: int, after: str = "") -> list[str]:
+        """What Tasks are held on now, in the order of their names. `after`: those behind this one."""
         ...
 
     async def tasks_due(self, now_ms: int, limit: int) -> list[TaskId]:

@@ -91,7 +91,7 @@ FIXED: dict[type[Entity], frozenset[str]] = {
     Delivery: frozenset(
         {
             "attempt_id", "task_id", "number", "recipient", "node_id", "claim_id", "granted_to", "fence",
-            "token_digest", "claimed_at_ms", "isolation", "timeout_s",
+            "token_digest", "claimed_at_ms", "isolation", "timeout_s", "config_digest",
         }
     ),
     Recipient: frozenset({"name"}),

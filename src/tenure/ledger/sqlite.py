@@ -36,6 +36,7 @@ from tenure.ledger.sqlite_reads import (
     ALL_SCHEDULES,
     DUE_SCHEDULES,
     EFFECTS_OF_TASK,
+    FIRST_MS,
     HELD_TASKS,
     OF_TASK,
     STANDING_SCHEDULES,
@@ -222,11 +223,12 @@ class SqliteLedger:
         rest = f"ORDER BY {KEYS[kind]} LIMIT ?"
         return await self._run_reads(lambda: self._reads.several(kind, rest, PAGE))
 
-    async def held_on(self, subject: str, limit: int) -> list[Task]:
-        return await self._run_reads(lambda: self._reads.several(Task, HELD_TASKS, subject, limit))
+    async def held_on(self, subject: str, limit: int, after: Task | None = None) -> list[Task]:
+        place = (FIRST_MS, "") if after is None else (after.order_ms, after.task_id)
+        return await self._run_reads(lambda: self._reads.several(Task, HELD_TASKS, subject, *place, limit))
 
-    async def held_subjects(self, limit: int) -> list[str]:
-        return await self._run_reads(lambda: self._reads.held_subjects(limit))
+    async def held_subjects(self, limit: int, after: str = "") -> list[str]:
+        return await self._run_reads(lambda: self._reads.held_subjects(limit, after))
 
     async def tasks_due(self, now_ms: int, limit: int) -> list[TaskId]:
         return await self._run_reads(lambda: self._reads.tasks_due(now_ms, limit))

@@ -173,9 +173,8 @@ class SqliteReads:
         ((at_ms,),) = self._rows("SELECT min(next_at_ms) FROM schedules WHERE next_at_ms IS NOT NULL")
         return at_ms
 
-    def held_subjects(self, limit: int) -> list[str]:
-        text = "SELECT DISTINCT held_on FROM tasks WHERE held_on IS NOT NULL ORDER BY held_on LIMIT ?"
-        return [subject for (subject,) in self._rows(text, limit)]
+    def held_subjects(self, limit: int, after: str) -> list[str]:
+        return [subject for (subject,) in self._rows(HELD_SUBJECTS, after, limit)]
 
     def tasks_due(self, now_ms: int, limit: int) -> list[TaskId]:
         text = "SELECT task_id FROM tasks WHERE due_at_ms <= ? ORDER BY due_at_ms, task_id LIMIT ?"
@@ -200,7 +199,10 @@ class SqliteReads:
 
 
 EFFECTS_OF_TASK = "WHERE task_id = ? ORDER BY effect_id"
-HELD_TASKS = "WHERE held_on = ? ORDER BY order_ms, task_id LIMIT ?"
+HELD_TASKS = "WHERE held_on = ? AND (order_ms, task_id) > (?, ?) ORDER BY order_ms, task_id LIMIT ?"
+HELD_SUBJECTS = "SELECT DISTINCT held_on FROM tasks WHERE held_on > ? ORDER BY held_on LIMIT ?"
+FIRST_MS = -(1 << 63)
+"""Before every instant, also one that a priority has moved."""
 ALL_SCHEDULES = "ORDER BY schedule_id"
 STANDING_SCHEDULES = f"WHERE state <> '{ScheduleState.REMOVED}' ORDER BY schedule_id"
 DUE_SCHEDULES = "WHERE next_at_ms <= ? ORDER BY next_at_ms, schedule_id LIMIT ?"

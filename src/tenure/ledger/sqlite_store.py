@@ -68,6 +68,9 @@ class SqliteStore:
     def nodes_named(self, names: Collection[str]) -> dict[str, list[str]]:
         return self._grouped(sql.NODES_NAMED, names)
 
+    def recipients_serving(self, routes: Collection[str]) -> dict[str, list[str]]:
+        return self._grouped(sql.SERVING, routes)
+
     def reported_late(self, attempts: Collection[str]) -> dict[str, list[str]]:
         return self._grouped(sql.REPORTED_LATE, attempts)
 

@@ -108,6 +108,11 @@ HELD_BY_NODE = (
     "ON t.node_id = k.value AND (t.ended_at_ms IS NULL OR t.slot = 1)"
 )
 NODES_NAMED = "SELECT t.name, t.node_id FROM json_each(?) AS k CROSS JOIN main.nodes AS t ON t.name = k.value"
+SERVING = (
+    "SELECT k.value, t.address FROM json_each(?) AS k CROSS JOIN main.recipients AS t ON t.address = k.value "
+    "OR t.name = k.value OR EXISTS (SELECT 1 FROM json_each(t.pools) AS p WHERE p.value = k.value)"
+)
+"""Walks all recipients; asked only where a policy may send a Task to another one."""
 REPORTED_LATE = (
     "SELECT t.attempt_id, t.late_id FROM json_each(?) AS k CROSS JOIN main.late AS t "
     "ON t.attempt_id = k.value AND t.outcome IS NOT NULL"

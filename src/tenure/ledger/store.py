@@ -49,6 +49,10 @@ class Store(Source, Protocol):
 
     def nodes_named(self, names: Collection[str]) -> dict[str, list[str]]: ...
 
+    def recipients_serving(self, routes: Collection[str]) -> dict[str, list[str]]:
+        """Addresses of recipients, declared or not, by route: their address, their name, each of their pools."""
+        ...
+
     def reported_late(self, attempts: Collection[str]) -> dict[str, list[str]]:
         """Late messages with an outcome, by Attempt."""
         ...

@@ -7,6 +7,8 @@ from typing import Any
 
 from tenure.core.budget import Budget
 from tenure.core.review import About
+from tenure.core.scope import Scope
+from tenure.core.task import Check
 from tenure.wire.body import Answered, Asked
 
 
@@ -148,6 +150,8 @@ class ChangesRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
     model: str | None = None
     command: tuple[str, ...] | None = None
     timeout_s: int | None = None
+    checks: tuple[Check, ...] | None = None
+    scope: Scope | None = None
     elsewhere: bool = False
 
 

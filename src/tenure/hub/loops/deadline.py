@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import final
 
-from tenure.core import events as ev
-from tenure.core import recovery_events as rv
 from tenure.core.clock import Clock
 from tenure.core.desk_commands import DueTask
 from tenure.core.limits import BATCH
@@ -35,8 +33,5 @@ class DeadlineLoop:
 
     def heard(self, committed: Committed) -> None:
         """A commit may have set a deadline earlier than what the loop sleeps for."""
-        for fact in committed.facts:
-            if isinstance(fact, ev.TaskSubmitted) and fact.spec.deadline_ms is not None:
-                self.alarm.no_later_than(fact.spec.deadline_ms)
-            elif isinstance(fact, rv.BudgetRaised) and fact.deadline_ms is not None:
-                self.alarm.no_later_than(fact.deadline_ms)
+        if committed.due_at_ms is not None:
+            self.alarm.no_later_than(committed.due_at_ms)

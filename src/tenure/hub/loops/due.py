@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import final
 
 from tenure.core import events as ev
+from tenure.core import recovery_events as rv
 from tenure.core.clock import Clock
 from tenure.core.commands import Due, DueAnswer
 from tenure.core.task import CancelStep
@@ -52,6 +53,6 @@ class DueLoop:
             if isinstance(fact, _TERMS):
                 self.alarm.no_later_than(committed.wall_ms + fact.term_ms)
             elif isinstance(fact, ev.LeaseExpired) or (
-                isinstance(fact, ev.CancelAdvanced) and fact.step is CancelStep.REQUESTED
+                isinstance(fact, ev.CancelAdvanced | rv.StopAdvanced) and fact.step is CancelStep.REQUESTED
             ):
                 self.alarm.no_later_than(committed.wall_ms + fact.grace_ms)

@@ -97,7 +97,7 @@ _DELIVERIES = """
 delivery_id attempt_id task_id number# recipient node_id claim_id granted_to acknowledged_by? state fence# token_digest
 receipt_digest? report_digest? slot! due_at_ms#? term cancel_term? counter# progress progress_at_ms# usage claimed_at_ms#
 acknowledged_at_ms#? renewed_at_ms#? suspect_at_ms#? ended_at_ms#? revoked_at_ms#? end_reason? denied! late_count#
-isolation? timeout_s#? accounts reserved
+isolation? timeout_s#? config_digest? accounts reserved
 """
 _RECIPIENTS = """
 address node_id name harness model? pools capacity# isolation config_digest slots_used# blocks declared! declared_at_ms#
@@ -156,7 +156,7 @@ _REMADE: dict[str, tuple[str, dict[str, str], Indexes, tuple[str, ...], dict[str
             ("deliveries_of_task", "task_id", False, None),
         ),
         ("deliveries_due", "deliveries_held", "deliveries_of_claim", "deliveries_of_task"),
-        {"isolation": "NULL", "timeout_s": "NULL", "accounts": "'[]'", "reserved": "'{}'"},
+        {"isolation": "NULL", "timeout_s": "NULL", "config_digest": "NULL", "accounts": "'[]'", "reserved": "'{}'"},
     ),
     "recipients": (
         _RECIPIENTS, {}, (), (), {"provider": "NULL", "resumes": "0", "paused": "NULL"},
@@ -195,7 +195,7 @@ _FIXED = {  # the key comes first
     "tasks": "task_id spec spec_digest lineage submitted_by idempotency_key submitted_at_ms project",
     "deliveries": (
         "delivery_id attempt_id task_id number recipient node_id claim_id granted_to fence token_digest claimed_at_ms "
-        "isolation timeout_s"
+        "isolation timeout_s config_digest"
     ),
     "recipients": "address name",
     "nodes": "node_id name credential_digest enrolled_at_ms",

@@ -227,7 +227,7 @@ def test_a_tree_is_canceled_with_a_row_for_each(hub: HubInThread) -> None:
 def test_retry_shows_what_each_attempt_changed_and_why(hub: HubInThread, node: PlayedNode) -> None:
     task_id = broken(hub, node)
     message = refused(hub.call("retry", "--json", task_id), 65, "same_spec")
-    assert "say in `because`" in message
+    assert "say in --because why" in message
     ok(hub.call("retry", task_id, "--add", "Use make.", "--timeout", "5m", "--", "make", "test"))
     shown = ok(hub.call("show", task_id))
     assert "as          replan of attempt 1, by" in shown

@@ -24,6 +24,7 @@ from tenure.core.effect_kind import Params, PullRequest
 from tenure.core.events import Event
 from tenure.core.evolve import evolve
 from tenure.core.failure import CheckEnded, Evidence, FailureClass, StepEnded
+from tenure.core.gate import Gate
 from tenure.core.ids import (
     Address,
     ClaimId,
@@ -349,6 +350,7 @@ class Lab:
             circuits={one.quota: one for one in self.world.every(Circuit)},
             accounts={one.account_id: one for one in self.world.every(Account)},
             reviews={one.task_id: one for one in self.world.every(Review) if one.is_open},
+            gates={one.gate_id: one for one in self.world.every(Gate)},
         )
         return why(facts, self.now.wall_ms)
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core.account import Account, default_share, new_account
+from tenure.core.answers import Subject, answers_to
 from tenure.core.attempt import Usage, Verdict
-from tenure.core.attention import AttentionKind
+from tenure.core.attention import Attention, AttentionKind
 from tenure.core.budget import NOTHING, Amounts, Budget, Share
 from tenure.core.delivery import Delivery
 from tenure.core.failure import FailureClass
@@ -158,15 +160,115 @@ def test_an_account_that_is_used_up_for_good_is_one_question_for_all_its_tasks(l
 
 
 def test_room_that_is_not_enough_for_those_who_wait_is_asked_for_again(lab: Lab) -> None:
-    node = lab.node()
-    limit(lab, cost=50)
+    node, task_id = too_large(lab)
+    version = told(lab, task_id).version
+    limit(lab, cost=110)
+    lab.run(dc.Reconsider(task_id))
+    assert told(lab, task_id).version == version + 1
+    limit(lab, cost=130)
+    lab.run(dc.Reconsider(task_id))
+    assert lab.open_items() == []
+    assert lab.work(node).task_id == task_id
+
+
+def too_large(lab: Lab) -> tuple[NodeId, TaskId]:
+    """A Task whose share of 80 does not fit beside the 50 of 100 that are used."""
+    node, _, delivery = reserving(lab)
+    limit(lab, share=Share())
+    lab.report_used(delivery, 50)
     task_id = submit(lab, 80)
     assert lab.claim(node) == []
+    return node, task_id
+
+
+def told(lab: Lab, task_id: TaskId) -> Attention:
+    item = lab.item(AttentionKind.EXHAUSTED, task_id)
+    assert item is not None
     assert lab.open_items() == ["exhausted"]
-    limit(lab, cost=60)
+    return item
+
+
+def test_a_share_that_can_never_fit_is_a_question_about_its_task_and_others_go_on(lab: Lab) -> None:
+    node, task_id = too_large(lab)
+    assert f"the share of {task_id}, 80 in cost_usd_micros, does not fit" in told(lab, task_id).summary
+    submit(lab)
+    assert lab.work(node).reserved == Amounts(cost_usd_micros=10)
+    for _ in range(2):
+        lab.run(dc.Reconsider(task_id))
+    assert told(lab, task_id).version == 1
+
+
+@pytest.mark.parametrize("answer", ["cancel", "give_up", "raise the account", "stop"])
+def test_the_question_about_a_share_is_closed_by_every_answer_to_it(lab: Lab, answer: str) -> None:
+    _, task_id = too_large(lab)
+    item = told(lab, task_id)
+    assert set(answers_to(item, Subject(task=lab.task(task_id)))) == {"give_up", "cancel"}
+    assert lab.run(dc.RaiseBudget(task_id, Budget(), None, "ann", "more")).code == "invalid"
+    if answer == "cancel":
+        lab.cancel(task_id)
+    elif answer == "give_up":
+        assert lab.run(dc.GiveUp(task_id, item.item_id, item.version, "ann", "no use")) == cm.Done()
+        assert lab.task(task_id).state == "failed"
+    elif answer == "stop":
+        lab.run(dc.StopAttempt(task_id, 1, "ann", "not so"))
+        assert lab.open_items() == ["stopped"]
+        lab.cancel(task_id)
+    else:
+        limit(lab, cost=200)
+        lab.run(dc.Reconsider(task_id))
+        assert lab.task(task_id).queue_key is not None
     assert lab.open_items() == []
+
+
+def test_a_deadline_that_passes_while_it_waits_for_room_is_the_question_then(lab: Lab) -> None:
+    _, task_id = too_large(lab)
+    lab.run(dc.RaiseBudget(task_id, Budget(), lab.now.wall_ms + 5, "ann", "soon"))
+    lab.pass_s(1)
+    lab.run(dc.DueTask(task_id))
+    limit(lab, cost=900)
     lab.run(dc.Reconsider(task_id))
-    assert lab.item(AttentionKind.EXHAUSTED, RED) is not None
+    assert "deadline" in told(lab, task_id).summary
+
+
+def test_a_task_that_waits_for_something_else_by_now_asks_for_no_room(lab: Lab) -> None:
+    node, _, delivery = reserving(lab)
+    limit(lab, share=Share())
+    lab.report_used(delivery, 50)
+    task_id = lab.submit(project="red", budget=Budget(cost_usd_micros=80), concurrency_key="k")
+    assert lab.claim(node) == []
+    told(lab, task_id)
+    lab.submit(concurrency_key="k")
+    lab.work(node)
+    lab.run(dc.Reconsider(task_id))
+    assert (lab.task(task_id).held_on, lab.open_items()) == ("key:k", [])
+
+
+def test_a_task_that_may_use_more_than_its_whole_account_reserves_the_account(lab: Lab) -> None:
+    node = lab.node()
+    submit(lab, 200)
+    limit(lab)
+    assert lab.work(node).reserved == Amounts(cost_usd_micros=100)
+    assert lab.open_items() == []
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_question_about_an_account_that_has_room_is_closed_by_the_same_limits_and_by_a_look(
+    lab: Lab, again: bool
+) -> None:
+    node, _, delivery = reserving(lab, 100)
+    lab.report_used(delivery, 100)
+    waiting = submit(lab)
+    assert lab.claim(node) == []
+    assert limit(lab).replayed
+    assert lab.open_items() == ["exhausted"]
+    # As it was before the record knew better: asked although there is room.
+    lab.world.put(replace(account(lab), used=NOTHING))
+    lab.record.clear()
+    if again:
+        assert limit(lab).replayed
+    else:
+        lab.run(dc.Reconsider(waiting))
+    assert lab.open_items() == []
 
 
 @pytest.mark.parametrize("usages", [(70,), (70, 70), (70, 50), (50, 70), (90, 10, 90)])
@@ -187,3 +289,59 @@ def test_a_limit_that_comes_after_an_attempt_was_made_still_binds_its_grant(lab:
     assert account(lab).reserved == Amounts(cost_usd_micros=10)
     lab.report_used(delivery, 7)
     assert account(lab).used == Amounts(cost_usd_micros=7)
+
+
+def test_a_task_with_a_share_in_another_dimension_is_bound_by_its_account_as_well(lab: Lab) -> None:
+    node = lab.node(capacity=3)
+    for _ in range(3):
+        lab.submit(project="red", budget=Budget(wall_s=600))
+    limit(lab, share=Share(cost_usd_micros=40))
+    first, second = lab.claim(node, 3)
+    assert first.reserved == Amounts(wall_ms=600_000, cost_usd_micros=40)
+    assert account(lab).reserved == Amounts(wall_ms=1_200_000, cost_usd_micros=80)
+    lab.ack(first)
+    lab.ack(second)
+    assert lab.renew(first, usage=Usage(cost_usd_micros=40)).cancel
+    assert not lab.renew(second, usage=Usage(cost_usd_micros=39)).cancel
+
+
+def test_a_limit_of_wall_time_that_comes_after_an_attempt_was_made_ends_it_in_time(lab: Lab) -> None:
+    node = lab.node()
+    submit(lab)
+    limit(lab, limits=Share(wall_ms=100_000), share=Share())
+    assert lab.work(node).timeout_s == 10
+
+
+def test_the_own_limit_of_a_task_is_not_cut_to_the_share_of_its_account(lab: Lab) -> None:
+    node = lab.node()
+    limit(lab, cost=1_000, share=Share(cost_usd_micros=10))
+    task_id = lab.submit(project="red", budget=Budget(cost_usd_micros=500))
+    delivery = lab.work(node)
+    assert account(lab).reserved == Amounts(cost_usd_micros=500)
+    assert not lab.renew(delivery, usage=Usage(cost_usd_micros=400)).cancel
+    lab.fail(delivery, FailureClass.EXECUTOR_LOST, usage=Usage(cost_usd_micros=400))
+    assert lab.attempt(task_id, 2).spec.share == Share(cost_usd_micros=100)
+
+
+@pytest.mark.parametrize("end", [one for one in ENDS if one != "hand back"])
+def test_what_runs_when_an_account_gets_its_limit_is_charged_to_it_once(lab: Lab, end: str) -> None:
+    _, _, delivery = reserving(lab)
+    lab.renew(delivery, usage=Usage(cost_usd_micros=15))
+    limit(lab, "hub", 1_000)
+    ENDS[end](lab, delivery)
+    for _ in range(2):
+        lab.fail(delivery, FailureClass.VALIDATION, usage=Usage(cost_usd_micros=70))
+    more = 15 if end in ("report", "failure", "unknown", "canceled") else 70
+    assert lab.get(Delivery, delivery.delivery_id).accounts == (RED, "hub")
+    assert [account(lab, one).used.cost_usd_micros in (more, 70) for one in (RED, "hub")] == [True, True]
+    assert account(lab).used.cost_usd_micros == account(lab, "hub").used.cost_usd_micros
+    assert account(lab, "hub").reserved == NOTHING
+
+
+def test_a_limit_that_comes_after_the_end_is_charged_for_what_is_heard_from_then_on(lab: Lab) -> None:
+    _, _, delivery = lab.running(project="red")
+    lab.renew(delivery, usage=Usage(cost_usd_micros=15))
+    lab.lose(delivery)
+    limit(lab)
+    lab.fail(delivery, FailureClass.VALIDATION, usage=Usage(cost_usd_micros=70))
+    assert account(lab).used == Amounts(cost_usd_micros=55)

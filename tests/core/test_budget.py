@@ -8,7 +8,7 @@ import pytest
 
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
-from tenure.core.attempt import Usage, Verdict
+from tenure.core.attempt import Answer, Usage, Verdict
 from tenure.core.attention import AttentionKind
 from tenure.core.budget import (
     DEFAULT_BUDGET,
@@ -62,7 +62,9 @@ def test_a_limit_that_does_not_bind_stays_unlimited_when_it_is_raised_and_none_o
 
 
 def test_what_is_left_is_never_below_nothing_and_rounds_against_the_task() -> None:
-    tally = Tally(used=Amounts(wall_ms=1_001, cost_usd_micros=500), refunded=2, signatures={"a": 2, "b": 1})
+    tally = Tally(
+        used=Amounts(wall_ms=1_001, cost_usd_micros=500), refunded=2, signatures={"a": 2, "b": 1}, last="a"
+    )
     budget = Budget(attempts=3, wall_s=2, cost_usd_micros=100, repeats=3)
     assert left_of(budget, tally, 4) == {"attempts": 1, "wall_s": 0, "cost_usd_micros": 0, "repeats": 1}
     assert exhausted(budget, tally, 4) == ("wall_s", "cost_usd_micros")
@@ -73,7 +75,7 @@ def test_an_attempt_may_use_what_is_left_of_the_task_or_its_share_of_the_account
     budget, tally = Budget(cost_usd_micros=100, wall_s=2), Tally(used=Amounts(500, 30))
     assert share_of(budget, tally) == Share(wall_ms=1_500, cost_usd_micros=70)
     assert share_of(budget, tally, Share(cost_usd_micros=10, tokens=5)) == Share(
-        wall_ms=1_500, cost_usd_micros=10, tokens=5
+        wall_ms=1_500, cost_usd_micros=70, tokens=5
     )
     assert share_of(Budget(attempts=1), tally) is None
 
@@ -82,7 +84,8 @@ def test_an_attempt_may_use_what_is_left_of_the_task_or_its_share_of_the_account
     ("before", "after", "dimension"),
     [
         (0, 40, None),
-        (0, 51, "cost_usd_micros"),
+        (0, 51, None),  # the first word of it tells no pace
+        (0, 100, "cost_usd_micros"),
         (40, 70, None),
         (40, 71, "cost_usd_micros"),
         (90, 90, None),
@@ -121,6 +124,7 @@ def test_an_attempt_is_asked_to_end_before_it_overruns_and_what_follows_is_a_que
 
 def test_an_attempt_that_completes_while_it_is_asked_to_end_has_completed(lab: Lab) -> None:
     _, task_id, delivery = lab.running(budget=Budget(tokens=10))
+    assert not lab.renew(delivery, usage=Usage(input_tokens=5)).cancel
     assert lab.renew(delivery, usage=Usage(input_tokens=9)).cancel
     lab.report(delivery)
     assert lab.task(task_id).state == "completed"
@@ -170,3 +174,28 @@ def test_a_raise_of_what_is_not_limited_changes_nothing(lab: Lab) -> None:
 def test_what_was_used_never_grows_beyond_what_every_reader_keeps_exact() -> None:
     most = Amounts(INTEGER, INTEGER, INTEGER, INTEGER)
     assert most.plus(most) == most
+
+
+def test_what_only_an_account_limits_is_raised_to_what_was_used_and_so_much_more() -> None:
+    used, bound = (
+        Amounts(wall_ms=1_001, cost_usd_micros=30, tokens=7),
+        Share(wall_ms=5_000, cost_usd_micros=10),
+    )
+    more = Budget(wall_s=4, cost_usd_micros=100, tokens=5, attempts=1)
+    assert raised(Budget(attempts=2), more, used, bound) == Budget(wall_s=6, cost_usd_micros=130, attempts=3)
+    assert raised(Budget(cost_usd_micros=50), more, used, bound) == Budget(wall_s=6, cost_usd_micros=150)
+
+
+def test_what_is_heard_late_counts_for_a_task_that_goes_on(lab: Lab) -> None:
+    _, task_id, delivery = lab.running(budget=Budget(cost_usd_micros=1_000))
+    lab.renew(delivery, usage=Usage(cost_usd_micros=100))
+    lab.lose(delivery)
+    for cost in (900, 900, 400):
+        lab.fail(delivery, FailureClass.EXECUTOR_LOST, usage=Usage(cost_usd_micros=cost), summary=str(cost))
+    assert lab.task(task_id).tally.used.cost_usd_micros == 900
+    lab.answer(task_id, 1, Answer.RERUN)
+    assert lab.attempt(task_id, 2).spec.share == Share(cost_usd_micros=100)
+    lab.cancel(task_id)
+    before = lab.task(task_id)
+    lab.fail(delivery, FailureClass.EXECUTOR_LOST, usage=Usage(cost_usd_micros=950))
+    assert lab.task(task_id) == before

@@ -7,15 +7,17 @@ import statistics
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tenure.core import desk_commands as dc
 from tenure.core.attempt import Verdict
 from tenure.core.circuit import LONGEST_MS, Circuit, open_until_ms, pause_ms
+from tenure.core.commands import Done
 from tenure.core.delivery import Delivery
 from tenure.core.failure import FailureClass
 from tenure.core.ids import NodeId
-from tenure.core.policy import Action, Response
-from tests.core.lab import Lab, evidence
+from tenure.core.policy import DEFAULT, Action, Response
+from tests.core.lab import Lab, QuickLab, evidence
 
 BACK_OFF = Response(Action.BACK_OFF, first_s=5, most_s=60)
 
@@ -207,3 +209,119 @@ def test_a_time_that_nobody_can_mean_is_believed_up_to_eight_days() -> None:
         assert open_until_ms(1_000, 5, said, None) == 1_000 + LONGEST_MS
     assert open_until_ms(1_000, 5, -1e308, None) == 1_005
     assert open_until_ms(1_000, 5, None, 2**62) == 1_000 + LONGEST_MS
+
+
+def test_a_failure_that_never_reached_the_provider_says_nothing_of_its_room(lab: Lab) -> None:
+    node = shared(lab, "one")
+    for _ in range(3):
+        lab.submit(route="claude@one")
+    no_room(lab, lab.work(node), retry_after_s=60)
+    lab.pass_s(60)
+    lab.fail(lab.work(node), FailureClass.CONFIGURATION, evidence=evidence(start_error="ENOENT"))
+    assert not circuit(lab).is_closed
+    assert len(lab.claim(node, 3)) == 1
+
+
+def test_a_failure_that_was_no_shortage_of_the_machine_closes_the_circuit_of_that_machine(lab: Lab) -> None:
+    node = shared(lab, "one")
+    lab.submit(route="claude@one")
+    lab.fail(lab.work(node), FailureClass.CAPACITY, evidence=evidence(start_error="ENOMEM", retry_after_s=5))
+    lab.pass_s(5)
+    lab.fail(lab.work(node), FailureClass.CONFIGURATION, evidence=evidence(start_error="ENOENT"))
+    assert circuit(lab, "claude@one").is_closed
+
+
+def test_a_recipient_without_a_provider_stays_closed_off_until_it_was_served(lab: Lab) -> None:
+    node = lab.node("one")
+    for _ in range(2):
+        lab.submit()
+    no_room(lab, lab.work(node), retry_after_s=60)
+    lab.pass_s(60)
+    lab.fail(lab.work(node), FailureClass.CONFIGURATION, evidence=evidence(start_error="ENOENT"))
+    assert not circuit(lab, "claude@one").is_closed
+    lab.report(lab.work(node))
+    assert circuit(lab, "claude@one").is_closed
+
+
+def test_an_attempt_that_asks_was_served(lab: Lab) -> None:
+    node = shared(lab, "one")
+    for _ in range(2):
+        lab.submit(route="claude@one")
+    no_room(lab, lab.work(node), retry_after_s=60)
+    lab.pass_s(60)
+    lab.report(lab.work(node), Verdict.ASKED)
+    assert circuit(lab).is_closed
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_attempt_that_completes_while_it_is_to_end_was_served(lab: Lab, whole: bool) -> None:
+    node = shared(lab, "one")
+    task_id = lab.submit(route="claude@one")
+    no_room(lab, lab.work(node), retry_after_s=60)
+    lab.pass_s(60)
+    delivery = lab.work(node)
+    if whole:
+        lab.cancel(task_id)
+    else:
+        lab.run(dc.StopAttempt(task_id, 2, "ann", "enough"))
+    lab.report(delivery)
+    assert circuit(lab).is_closed
+
+
+def answering(lab: Lab, action: Action) -> str:
+    """A policy that does something else about capacity than to back off."""
+    if action is Action.END:
+        return "once"
+    responses = {**DEFAULT.responses, "capacity": Response(action)}
+    assert lab.run(dc.StorePolicy(replace(DEFAULT, name="mine", responses=responses), "ann")) == Done()
+    return "mine"
+
+
+@pytest.mark.parametrize("action", [Action.ESCALATE, Action.END, Action.AGAIN, Action.ELSEWHERE])
+def test_what_the_provider_said_is_heard_whatever_the_policy_does_about_the_task(
+    lab: Lab, action: Action
+) -> None:
+    node, policy = shared(lab, "one"), answering(lab, action)
+    for _ in range(3):
+        lab.submit(route="pool", policy=policy)
+    no_room(lab, lab.work(node), retry_after_s=600)
+    assert circuit(lab).until_ms == lab.now.wall_ms + 600_000
+    assert lab.claim(node, 3) == []
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_the_provider_said_is_heard_although_its_attempt_was_to_end(lab: Lab, whole: bool) -> None:
+    node = shared(lab, "one")
+    tasks = [lab.submit(route="claude@one") for _ in range(2)]
+    delivery = lab.work(node)
+    if whole:
+        lab.cancel(tasks[0])
+    else:
+        lab.run(dc.StopAttempt(tasks[0], 1, "ann", "enough"))
+    no_room(lab, delivery, retry_after_s=600)
+    assert circuit(lab).until_ms == lab.now.wall_ms + 600_000
+    assert lab.claim(node, 3) == []
+
+
+def test_what_the_provider_said_is_heard_at_once_although_an_effect_is_in_doubt(lab: Lab) -> None:
+    _, delivery, _ = lab.issued()
+    no_room(lab, delivery, retry_after_s=600)
+    assert circuit(lab, "claude@laptop").until_ms == lab.now.wall_ms + 600_000
+
+
+def test_a_provider_that_stays_without_room_is_asked_ever_more_rarely_by_whatever_tasks() -> None:
+    lab = QuickLab()
+    node = shared(lab, "one")
+    for _ in range(60):
+        lab.submit(route="claude@one")
+    probes = []
+    for _ in range(6 * 3_600 // 5):
+        for delivery in lab.claim(node, 3):
+            lab.ack(delivery)
+            no_room(lab, delivery)
+            probes.append((delivery.task_id, lab.now.wall_ms))
+        lab.pass_s(5)
+    waits = [after - before for (_, before), (_, after) in itertools.pairwise(probes)]
+    assert len({task for task, _ in probes}) == len(probes)
+    assert len(probes) < 35
+    assert sum(waits[:5]) < 300_000 < 10 * 60_000 < max(waits) <= 3_605_000

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from tenure.core import commands as cm
-from tenure.core.answers import About, answers_to
+from tenure.core import desk_commands as dc
+from tenure.core.answers import Subject, answers_to
 from tenure.core.attempt import Verdict
 from tenure.core.attention import AttentionKind
+from tenure.core.budget import Budget
 from tenure.core.ids import NodeId, TaskId
 from tenure.core.task import TaskState
 from tests.core.lab import Lab
@@ -88,7 +90,7 @@ def test_a_dependency_on_a_canceled_task_is_told_with_what_may_be_done(lab: Lab)
     item = lab.item(AttentionKind.DEPENDENCY_FAILED, second)
     assert item is not None
     assert first in item.summary
-    assert set(answers_to(item, About(task=lab.task(second)))) == {"close", "cancel"}
+    assert set(answers_to(item, Subject(task=lab.task(second)))) == {"close", "cancel"}
     assert first in lab.reason(second).sentence
     lab.cancel(second)
     assert lab.open_items() == []
@@ -139,4 +141,49 @@ def test_a_whole_tree_is_canceled_with_its_root_and_no_more(lab: Lab) -> None:
         lab.run(cm.ReleaseDependent(task_id, dependency))
         assert lab.task(task_id).state is TaskState.CANCELED
     assert not lab.task(other).is_terminal
+    assert lab.open_items() == []
+
+
+def test_what_goes_on_waits_for_what_did_not_complete_all_the_same(lab: Lab) -> None:
+    node, first = ended(lab, "canceled")
+    second = submit_on(lab, "after", first).task_id
+    lab.run(dc.StopAttempt(second, 1, "ann", "wait"))
+    assert lab.open_items() == ["dependency_failed", "stopped"]
+    assert lab.run(cm.Retry(second, "ann", "go on after all")).successor == 2
+    assert lab.open_items() == ["dependency_failed"]
+    assert lab.claim(node) == []
+    better = lab.submit(continues=first, because="again")
+    lab.report(lab.work(node, better))
+    lab.run(cm.ReleaseDependent(second, better))
+    assert lab.open_items() == []
+    assert [one.task_id for one in lab.claim(node)] == [second]
+
+
+def test_what_may_use_more_waits_for_what_did_not_complete_all_the_same(lab: Lab) -> None:
+    node, first = ended(lab, "canceled")
+    second = lab.submit(after=(first,), deadline_ms=lab.now.wall_ms + 60_000)
+    lab.pass_s(60)
+    lab.run(dc.DueTask(second))
+    assert lab.open_items() == ["dependency_failed", "exhausted"]
+    raised = dc.RaiseBudget(second, Budget(), lab.now.wall_ms + 60_000, "ann", "there is time")
+    assert lab.run(raised) == cm.Done()
+    assert lab.open_items() == ["dependency_failed"]
+    assert lab.claim(node) == []
+
+
+@pytest.mark.parametrize("how", ["rejected", "canceled", "given up"])
+def test_the_end_of_a_task_ends_the_question_what_it_waits_for(lab: Lab, how: str) -> None:
+    _, first = ended(lab, "canceled")
+    second = lab.submit(after=(first,), approval=True)
+    assert lab.open_items() == ["approval", "dependency_failed"]
+    if how == "rejected":
+        lab.approve(second, None, approve=False)
+    elif how == "canceled":
+        lab.cancel(second)
+    else:
+        lab.run(dc.StopAttempt(second, 1, "ann", "no"))
+        item = lab.item(AttentionKind.STOPPED, f"{second}/1")
+        assert item is not None
+        lab.run(dc.GiveUp(second, item.item_id, item.version, "ann", "of no use"))
+    assert lab.task(second).is_terminal
     assert lab.open_items() == []

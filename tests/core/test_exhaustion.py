@@ -10,7 +10,7 @@ import pytest
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core import recovery_events as rv
-from tenure.core.answers import About, answers_to
+from tenure.core.answers import Subject, answers_to
 from tenure.core.attempt import Usage, Verdict
 from tenure.core.attention import Attention, AttentionKind
 from tenure.core.budget import Budget
@@ -76,7 +76,8 @@ def test_it_tells_what_was_tried_what_changed_what_it_cost_and_why_more_is_unsaf
     task_id = use_up(lab, [_C.VALIDATION, _C.EXECUTOR_LOST, _C.VALIDATION], budget=Budget(attempts=3))
     item = question(lab, task_id)
     assert item.summary == (
-        f"{task_id} stops after 3 attempts: it has had as many attempts as it may; one more of its own choosing would be a guess"
+        f'{task_id} ("do it") stops after 3 attempts: it has had as many attempts as it may; one more of its own choosing '
+        "would be a guess"
     )
     facts = msgspec.json.decode(item.facts)
     tried = facts["tried"]
@@ -126,6 +127,7 @@ def test_a_raise_lets_it_go_on_by_its_policy(lab: Lab) -> None:
 
 def test_where_the_policy_has_no_plan_a_raise_is_the_persons_word_for_the_same_spec(lab: Lab) -> None:
     _, task_id, delivery = lab.running(budget=Budget(cost_usd_micros=10))
+    lab.renew(delivery, usage=Usage(cost_usd_micros=5))
     lab.renew(delivery, usage=Usage(cost_usd_micros=9))
     lab.report(delivery, Verdict.CANCELED)
     assert question(lab, task_id)
@@ -166,7 +168,7 @@ def test_people_are_not_asked_oftener_than_they_want_and_then_that_is_the_questi
 def test_every_answer_that_it_offers_is_taken_and_closes_it(lab: Lab, answer: str) -> None:
     task_id = use_up(lab, [_C.VALIDATION], budget=Budget(attempts=1))
     item = question(lab, task_id)
-    about = About(task=lab.task(task_id), attempt=lab.attempt(task_id))
+    about = Subject(task=lab.task(task_id), attempt=lab.attempt(task_id))
     assert set(answers_to(item, about)) == {"raise", "retry", "give_up", "cancel"}
     if answer == "give_up":
         lab.run(dc.GiveUp(task_id, item.item_id, item.version, "ann", "no use"))
@@ -199,3 +201,22 @@ def test_nothing_is_exhausted_twice_in_the_record_for_one_attempt(lab: Lab) -> N
     for _ in range(3):
         lab.run(dc.DueTask(task_id))
     assert len([one for one in lab.events if isinstance(one, rv.BudgetExhausted)]) == 1
+
+
+def test_a_failure_that_came_too_often_says_nothing_of_the_next_one(lab: Lab) -> None:
+    task_id = use_up(lab, [_C.EXECUTOR_LOST] * 2, budget=Budget(repeats=2))
+    assert question(lab, task_id)
+    lab.run(cm.Retry(task_id, "ann", "", dc.Changes(objective="otherwise")))
+    node = lab.node()
+    lab.fail(lab.work(node), _C.VALIDATION, evidence=evidence(check="quite another thing"))
+    assert (lab.task(task_id).attempts, lab.task(task_id).tally.repeats) == (4, 1)
+    assert lab.open_items() == []
+    lab.fail(lab.work(node), _C.EXECUTOR_LOST, summary="round 0")
+    assert (lab.task(task_id).tally.repeats, lab.open_items()) == (3, ["exhausted"])
+
+
+def test_capacity_after_a_failure_that_came_too_often_is_waited_out(lab: Lab) -> None:
+    task_id = use_up(lab, [_C.EXECUTOR_LOST] * 2, budget=Budget(repeats=2))
+    lab.run(cm.Retry(task_id, "ann", "on my word"))
+    lab.fail(lab.work(lab.node()), _C.CAPACITY, evidence=evidence(_C.CAPACITY))
+    assert (lab.task(task_id).attempts, lab.open_items()) == (4, [])

@@ -11,7 +11,7 @@ from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core.account import Account
 from tenure.core.budget import Budget, Share
-from tenure.core.fairness import Place, Standing, fair_order
+from tenure.core.fairness import CREDIT, Load, Place, fair_order
 from tenure.core.ids import NodeId, TaskId
 from tenure.core.task import AGEING_MS, PRIORITY
 from tests.core.lab import Lab
@@ -27,29 +27,29 @@ def weigh(lab: Lab, project: str, weight: int) -> None:
 
 def test_a_project_with_ten_thousand_tasks_takes_nothing_from_one_with_three() -> None:
     waiting = {"big": places("big", 10_000), "small": places("small", 3, 5_000)}
-    taken = fair_order(waiting, {}, 6)
+    taken = fair_order(waiting, {}, 6).order
     assert taken == ["big0", "small0", "big1", "small1", "big2", "small2"]
 
 
 def test_what_runs_already_counts() -> None:
     waiting = {"a": places("a", 5), "b": places("b", 5, 1)}
-    assert fair_order(waiting, {"a": Standing(running=3)}, 4) == ["b0", "b1", "b2", "a0"]
+    assert fair_order(waiting, {"a": Load(running=3)}, 4).order == ["b0", "b1", "b2", "a0"]
 
 
 @pytest.mark.parametrize(("weight", "share"), [(1, 50), (3, 75), (9, 90)])
 def test_a_weight_is_the_part_of_all_turns_that_a_project_gets(weight: int, share: int) -> None:
     waiting = {"heavy": places("heavy", 500), "light": places("light", 500)}
-    taken = fair_order(waiting, {"heavy": Standing(weight=weight)}, 100)
+    taken = fair_order(waiting, {"heavy": Load(weight=weight)}, 100).order
     assert abs(sum(one.startswith("heavy") for one in taken) - share) <= 1
 
 
 def test_a_paused_project_has_no_turn_and_no_work_is_no_turn_lost() -> None:
     waiting = {"paused": places("paused", 9), "none": [], "works": places("works", 2)}
-    assert fair_order(waiting, {"paused": Standing(paused=True)}, 5) == ["works0", "works1"]
+    assert fair_order(waiting, {"paused": Load(paused=True)}, 5).order == ["works0", "works1"]
 
 
 def test_of_equal_ones_the_project_goes_first_whose_task_has_waited_longest() -> None:
-    assert fair_order({"a": places("a", 1, 10), "b": places("b", 1, 3)}, {}, 2) == ["b0", "a0"]
+    assert fair_order({"a": places("a", 1, 10), "b": places("b", 1, 3)}, {}, 2).order == ["b0", "a0"]
 
 
 def test_turns_are_shared_by_weight_at_real_grants(lab: Lab) -> None:
@@ -108,7 +108,7 @@ def test_nothing_starves_under_a_stream_of_urgent_work() -> None:
         heapq.heappush(waiting, (now - PRIORITY * AGEING_MS, f"urgent{now}"))
         if now % (2 * minute) == 0:
             heapq.heappush(waiting, (now, f"usual{now}"))
-        (taken,) = fair_order({"all": sorted(waiting)}, {}, 1)
+        (taken,) = fair_order({"all": sorted(waiting)}, {}, 1).order
         waiting = [one for one in waiting if one[1] != taken]
         heapq.heapify(waiting)
         if taken == "least":
@@ -123,8 +123,46 @@ def test_no_project_starves_beside_any_others_of_any_weight() -> None:
     weights = {"small": 1, "big": 1_000, "other": 500}
     for turn in range(10_000):
         waiting = {name: [(turn, name)] for name in weights}
-        standings = {name: Standing(running[name], weight) for name, weight in weights.items()}
-        (taken,) = fair_order(waiting, standings, 1)
+        standings = {name: Load(running[name], weight) for name, weight in weights.items()}
+        (taken,) = fair_order(waiting, standings, 1).order
         running[taken] += 1
     assert running["small"] >= 6
     assert running["big"] > running["other"] > running["small"]
+
+
+def test_where_one_task_runs_at_a_time_weights_decide_over_the_turns(lab: Lab) -> None:
+    for name, weight in (("heavy", 2), ("light", 1)):
+        lab.run(dc.SetAccount(f"project:{name}", Share(), Budget(), Share(), weight, "ann", "a trial"))
+    for _ in range(9):
+        for name in ("heavy", "light"):
+            lab.submit(project=name)
+    node = lab.node()
+    served: list[str] = []
+    for _ in range(9):
+        (claimed,) = lab.claim(node)
+        served.append(lab.task(claimed.task_id).project)
+        lab.ack(claimed)
+        lab.report(claimed)
+    assert (served.count("heavy"), served.count("light")) == (6, 3)
+
+
+def test_a_project_that_comes_back_makes_good_a_few_turns_and_no_more(lab: Lab) -> None:
+    node = lab.node()
+    served: list[str] = []
+
+    def serve(times: int) -> None:
+        for _ in range(times):
+            (claimed,) = lab.claim(node)
+            served.append(lab.task(claimed.task_id).project)
+            lab.ack(claimed)
+            lab.report(claimed)
+
+    for _ in range(40):
+        lab.submit(project="busy")
+    serve(20)
+    for _ in range(20):
+        lab.submit(project="back")
+    served.clear()
+    serve(15)
+    assert served[0] == "back"
+    assert served.count("busy") == (15 - CREDIT) // 2

@@ -43,6 +43,21 @@ def test_the_next_one_goes_on_when_the_first_has_ended(lab: Lab) -> None:
     assert lab.work(node).task_id == second
 
 
+def test_the_reason_names_who_has_the_key_now_and_nobody_who_is_over(lab: Lab) -> None:
+    node = lab.node(capacity=3)
+    first, second = two(lab)
+    third = lab.submit(concurrency_key="k")
+    delivery = lab.work(node, first)
+    assert lab.claim(node) == []
+    lab.report(delivery)
+    said = lab.reason(third)
+    assert (said.code, said.blocker, first in said.sentence) == ("held_key", "key:k", False)
+    assert "free" in said.sentence
+    lab.run(dc.Reconsider(second))
+    lab.work(node, second)
+    assert second in lab.reason(third).sentence
+
+
 def test_between_two_attempts_the_key_is_free_for_others(lab: Lab) -> None:
     node = lab.node()
     first, second = two(lab)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
@@ -14,7 +15,8 @@ from tenure.core.budget import Budget, Share
 from tenure.core.delivery import Delivery
 from tenure.core.failure import FailureClass
 from tenure.core.hold import HoldKind
-from tenure.core.ids import NodeId, TaskId
+from tenure.core.ids import Address, NodeId, TaskId
+from tenure.core.reconsidering import line_of
 from tenure.core.task import TaskState
 from tests.core.lab import Lab, evidence
 
@@ -97,6 +99,35 @@ def test_a_held_task_that_ends_is_held_no_more(lab: Lab, how: str) -> None:
         lab.run(dc.GiveUp(task_id, item.item_id, item.version, "ann", "no use"))
     assert (lab.task(task_id).is_terminal, lab.task(task_id).hold, lab.open_items()) == (True, None, [])
     assert look_again(lab, task_id)
+
+
+def test_a_held_attempt_that_is_stopped_is_held_no_more_and_the_next_one_is_judged_anew(lab: Lab) -> None:
+    node = lab.node(capacity=3)
+    delivery = lab.work(node, lab.submit(concurrency_key="k"))
+    task_id = lab.submit(concurrency_key="k")
+    assert lab.claim(node) == []
+    lab.run(dc.StopAttempt(task_id, 1, "ann", "not now"))
+    assert (lab.task(task_id).hold, lab.task(task_id).held_on, lab.open_items()) == (None, None, ["stopped"])
+    assert look_again(lab, task_id)
+    lab.run(cm.Retry(task_id, "ann", ""))
+    assert lab.claim(node) == []
+    assert lab.task(task_id).held_on == "key:k"
+    lab.report(delivery)
+    assert not look_again(lab, task_id)
+    assert lab.work(node).task_id == task_id
+
+
+def test_a_line_has_only_those_that_the_same_recipients_could_take(lab: Lab) -> None:
+    one, other = (lab.submit(project=project) for project in ("red", "blue"))
+    task, attempt = lab.task(one), lab.attempt(one)
+    plain = line_of(task, attempt)
+    assert plain == line_of(task, attempt)
+    elsewhere = replace(attempt, spec=replace(attempt.spec, route="codex"))
+    frozen = replace(attempt, harness="command")
+    avoiding = replace(attempt, spec=replace(attempt.spec, avoid=(Address("claude@laptop"),)))
+    further = replace(attempt, spec=replace(attempt.spec, avoid=(Address("claude@other"),)))
+    lines = [line_of(task, it) for it in (elsewhere, frozen, avoiding, further)]
+    assert len({plain, *lines, line_of(lab.task(other), lab.attempt(other))}) == 6
 
 
 def test_what_is_held_by_something_else_by_now_is_looked_for_under_that(lab: Lab) -> None:

@@ -102,6 +102,7 @@ def test_a_cause_that_passes_by_itself_needs_no_reason(lab: Lab) -> None:
     node, task_id, delivery = lab.running()
     for _ in range(3):
         lab.fail(delivery, FailureClass.EXECUTOR_LOST)
+        lab.pass_s(25)
         claimed = lab.claim(node)
         if claimed:
             lab.ack(claimed[0])

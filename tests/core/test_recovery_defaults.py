@@ -8,15 +8,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core import recovery_events as rv
-from tenure.core.attempt import ChangeKind, Relation, Verdict
+from tenure.core.attempt import ChangeKind, Outcome, Relation, Verdict
 from tenure.core.attention import AttentionKind
+from tenure.core.budget import Budget
+from tenure.core.canonical import digest
 from tenure.core.delivery import Delivery
 from tenure.core.failure import FailureClass
 from tenure.core.ids import NodeId, TaskId
 from tenure.core.policy import DEFAULT, Action, Response
 from tenure.core.task import TaskState
+from tenure.core.usage import Usage
 from tests.core.lab import OTHER_SHA, SHA, Lab, evidence
 
 REPOSITORY = {"repository": "https://example.org/app.git", "base_sha": SHA}
@@ -192,11 +196,30 @@ def test_capacity_that_a_policy_repeats_at_once_is_not_refunded_so_it_ends(lab: 
     node, task_id, delivery = running(lab, policy="mine")
     for _ in range(4):
         fail(lab, delivery, _C.CAPACITY)
+        lab.pass_s(3_600)  # its circuit is open meanwhile, whatever the policy says of the Task
         claimed = lab.claim(node)
         if not claimed:
             break
         lab.ack(claimed[0])
         delivery = claimed[0]
+    assert lab.task(task_id).tally.refunded == 0
+    assert lab.open_items() == ["exhausted"]
+
+
+@pytest.mark.parametrize("action", [Action.REVISE, Action.ELSEWHERE])
+def test_capacity_that_is_answered_with_another_attempt_at_once_comes_to_an_end(
+    lab: Lab, action: Action
+) -> None:
+    elsewhere_for(lab, capacity=Response(action, otherwise="escalate"))
+    node = lab.node("one", pools=("pool",))
+    task_id = lab.submit(route="pool", policy="mine")
+    for number in range(9):
+        for claimed in lab.claim(node):
+            lab.ack(claimed)
+            known = evidence(_C.CAPACITY, text=f"round {'abcdefghi'[number]}")
+            lab.fail(claimed, _C.CAPACITY, evidence=known)
+        lab.pass_s(4_000)
+        node = lab.node("abcdefghi"[number], pools=("pool",))
     assert lab.task(task_id).tally.refunded == 0
     assert lab.open_items() == ["exhausted"]
 
@@ -208,3 +231,27 @@ def test_what_was_decided_about_an_attempt_is_not_decided_again(lab: Lab) -> Non
     assert lab.fail(delivery, _C.EXECUTOR_LOST) == "late"
     assert len([one for one in lab.events if isinstance(one, rv.RecoveryDecided)]) == 1
     assert lab.task(task_id).decided == 1
+
+
+def test_what_is_lost_in_the_same_way_again_waits_a_little_first(lab: Lab) -> None:
+    node, task_id, delivery = running(lab)
+    fail(lab, delivery, _C.EXECUTOR_LOST)
+    assert lab.task(task_id).ready_at_ms <= lab.now.wall_ms, "the first loss may be chance"
+    again = lab.work(node)
+    fail(lab, again, _C.EXECUTOR_LOST)
+    wait_ms = lab.task(task_id).ready_at_ms - lab.now.wall_ms
+    assert 0 < wait_ms <= 5_000
+    assert "waits a little" in decided(lab).because
+
+
+def test_an_attempt_that_ran_into_the_time_of_its_task_is_a_question_of_budget(lab: Lab) -> None:
+    _, task_id, delivery = running(lab, budget=Budget(wall_s=5))
+    said = Outcome(Verdict.TIMED_OUT, usage=Usage(wall_s=5.1), tree_gone=True)
+    lab.run(cm.Report(lab.proof(delivery), digest(said), said))
+    assert lab.item(AttentionKind.EXHAUSTED, task_id) is not None
+    _, late_id, other = running(lab, deadline_ms=lab.now.wall_ms + 9_000)
+    lab.pass_s(9)
+    late = Outcome(Verdict.TIMED_OUT, tree_gone=True, summary="late")
+    lab.run(cm.Report(lab.proof(other), digest(late), late))
+    assert lab.item(AttentionKind.EXHAUSTED, late_id) is not None
+    assert lab.item(AttentionKind.FAILED, f"{late_id}/1") is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tenure.core.answers import About, answers_to
+from tenure.core.answers import Subject, answers_to
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.budget import Budget
 from tenure.core.commands import Cancel, CloseAttention, Done, Refusal, Retry
@@ -40,7 +40,7 @@ def word(answer: str, **more: Any) -> Word:
 
 
 def resolved(item: Attention, said: Word) -> Any:
-    return resolution(item, About(), None, said)
+    return resolution(item, Subject(), None, said)
 
 
 SUBJECTS = {
@@ -53,7 +53,7 @@ SUBJECTS = {
 @pytest.mark.parametrize("kind", AttentionKind)
 def test_every_answer_that_is_offered_makes_a_command(kind: AttentionKind) -> None:
     item = question(kind, SUBJECTS.get(kind, f"{TASK}/2"))
-    for answer in answers_to(item, About()):
+    for answer in answers_to(item, Subject()):
         assert answer in ANSWERS
         made = resolved(item, word(answer, more=Budget(attempts=1)))
         assert not isinstance(made, Refusal | Done), made
@@ -62,7 +62,7 @@ def test_every_answer_that_is_offered_makes_a_command(kind: AttentionKind) -> No
 @pytest.mark.parametrize("kind", AttentionKind)
 def test_what_is_not_offered_is_refused_with_what_is(kind: AttentionKind) -> None:
     item = question(kind, SUBJECTS.get(kind, f"{TASK}/2"))
-    offered = answers_to(item, About())
+    offered = answers_to(item, Subject())
     for answer in (*ANSWERS, "explode", ""):
         if answer in offered:
             continue

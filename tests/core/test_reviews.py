@@ -9,8 +9,7 @@ import pytest
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core import recovery_events as rv
-from tenure.core.answers import About as Asked
-from tenure.core.answers import answers_to
+from tenure.core.answers import Subject, answers_to
 from tenure.core.attempt import Verdict
 from tenure.core.attention import AttentionKind
 from tenure.core.ids import NodeId, TaskId
@@ -48,7 +47,7 @@ def test_a_challenge_is_a_question_with_two_answers_and_changes_neither_task_nor
     assert challenge(lab, task_id) == cm.Done()
     item = lab.item(AttentionKind.CHALLENGED, f"{task_id}/1")
     assert item is not None
-    assert set(answers_to(item, Asked())) == {"uphold", "dismiss"}
+    assert set(answers_to(item, Subject())) == {"uphold", "dismiss"}
     assert answer(lab, task_id, Ruling.UPHELD) == cm.Done()
     assert (lab.task(task_id), lab.attempt(task_id)) == before
     (event,) = [one for one in lab.events if isinstance(one, rv.ChallengeAnswered)]
@@ -148,3 +147,96 @@ def test_what_runs_already_is_not_taken_away(lab: Lab) -> None:
     lab.run(cm.ReleaseDependent(dependent, task_id))
     assert lab.report(delivery, Verdict.COMPLETED) == "recorded"
     assert lab.task(dependent).state is TaskState.COMPLETED
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_dependent_in_its_queue_does_not_run_on_what_was_disproved(lab: Lab, told: bool) -> None:
+    node, task_id = completed(lab)
+    dependent = lab.submit(after=(task_id,), not_before_ms=lab.now.wall_ms + 60_000)
+    challenge(lab, task_id)
+    answer(lab, task_id, Ruling.UPHELD)
+    if told:
+        assert not lab.run(cm.ReleaseDependent(dependent, task_id)).replayed
+        assert lab.run(cm.ReleaseDependent(dependent, task_id)).replayed
+        assert lab.open_items() == ["dependency_failed"]
+    lab.pass_s(60)
+    assert lab.claim(node) == []
+    assert lab.task(dependent).failed_dependencies == (task_id,)
+    assert lab.open_items() == ["dependency_failed"]
+
+
+def test_a_dependent_whose_attempt_ended_meanwhile_has_no_other_on_what_was_disproved(lab: Lab) -> None:
+    node, task_id = completed(lab)
+    dependent = lab.submit(after=(task_id,))
+    delivery = lab.work(node)
+    challenge(lab, task_id)
+    answer(lab, task_id, Ruling.UPHELD)
+    assert lab.run(cm.ReleaseDependent(dependent, task_id)).replayed
+    lab.report(delivery, Verdict.ASKED)
+    lab.run(cm.Retry(dependent, "ann", "go on"))
+    assert lab.claim(node) == []
+    assert lab.open_items() == ["dependency_failed"]
+
+
+def continued(lab: Lab, node: NodeId, task_id: TaskId) -> TaskId:
+    """What continues it, completed."""
+    better = lab.submit(continues=task_id, because="it was wrong")
+    lab.report(lab.work(node, better))
+    return better
+
+
+def test_what_continues_a_disproved_task_stands_for_it(lab: Lab) -> None:
+    node, task_id = completed(lab)
+    challenge(lab, task_id)
+    dependent = lab.submit(after=(task_id,))
+    answer(lab, task_id, Ruling.UPHELD)
+    lab.run(cm.ReleaseDependent(dependent, task_id))
+    better = continued(lab, node, task_id)
+    lab.run(cm.ReleaseDependent(dependent, better))
+    assert lab.run(cm.ReleaseDependent(dependent, task_id)).replayed
+    assert lab.open_items() == []
+    assert [one.task_id for one in lab.claim(node)] == [dependent]
+
+
+def test_what_stands_for_another_can_be_disproved_too(lab: Lab) -> None:
+    node, task_id, delivery = lab.running(policy="once")
+    lab.report(delivery, Verdict.FAILED)
+    dependent = lab.submit(after=(task_id,))
+    better = continued(lab, node, task_id)
+    lab.run(cm.ReleaseDependent(dependent, better))
+    challenge(lab, better)
+    assert lab.claim(node) == []
+    assert lab.task(dependent).held_on == f"review:{better}"
+    answer(lab, better, Ruling.UPHELD)
+    lab.run(dc.Reconsider(dependent))
+    assert lab.claim(node) == []
+    assert lab.task(dependent).failed_dependencies == (task_id,)
+    assert lab.run(cm.ReleaseDependent(dependent, better)).replayed
+    lab.run(cm.ReleaseDependent(dependent, continued(lab, node, better)))
+    assert [one.task_id for one in lab.claim(node)] == [dependent]
+
+
+def test_what_is_challenged_stands_for_nobody_until_that_is_answered(lab: Lab) -> None:
+    node, task_id, delivery = lab.running(policy="once")
+    lab.report(delivery, Verdict.FAILED)
+    dependent = lab.submit(after=(task_id,))
+    better = continued(lab, node, task_id)
+    challenge(lab, better)
+    assert lab.run(cm.ReleaseDependent(dependent, better)).replayed
+    answer(lab, better, Ruling.DISMISSED)
+    lab.run(cm.ReleaseDependent(dependent, better))
+    assert [one.task_id for one in lab.claim(node)] == [dependent]
+
+
+def test_what_is_said_of_an_earlier_attempt_says_nothing_of_the_one_that_completed(lab: Lab) -> None:
+    node, task_id, delivery = lab.running()
+    lab.report(delivery, Verdict.ASKED)
+    waits = lab.submit(after=(task_id,))
+    challenge(lab, task_id)
+    answer(lab, task_id, Ruling.UPHELD)
+    lab.run(cm.Retry(task_id, "ann", "this way"))
+    lab.report(lab.work(node, task_id))
+    lab.run(cm.ReleaseDependent(waits, task_id))
+    later = lab.submit(after=(task_id,))
+    assert lab.open_items() == []
+    assert {one.task_id for one in lab.claim(node) + lab.claim(lab.node("other"))} == {waits, later}

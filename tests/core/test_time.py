@@ -92,3 +92,13 @@ def test_alive_without_progress_is_a_question_that_closes_when_something_moves(l
     assert lab.open_items() == ["stalled"]
     lab.renew(delivery, progress=Progress(output_bytes=1))
     assert lab.open_items() == []
+
+
+def test_what_is_handed_back_is_asked_about_no_more(lab: Lab) -> None:
+    _, _, delivery = lab.running()
+    for _ in range(30):
+        lab.pass_s(20)
+        lab.renew(delivery)
+    assert lab.open_items() == ["stalled"]
+    assert lab.run(cm.HandBack(lab.proof(delivery), "nothing started")).answer == "handed_back"
+    assert lab.open_items() == []

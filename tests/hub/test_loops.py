@@ -8,13 +8,19 @@ from typing import Any
 import pytest
 
 from tenure.core import events as ev
+from tenure.core.attempt import Verdict
+from tenure.core.budget import Budget
+from tenure.core.commands import Refusal, Retry
 from tenure.core.delivery import Terms
+from tenure.core.desk_commands import StopAttempt
+from tenure.core.ids import TaskId
 from tenure.core.recipient import RecipientSpec
 from tenure.errors import UnavailableError
 from tenure.hub.alarm import Alarm
 from tenure.hub.loops import endurance
 from tenure.hub.loops.clock import ClockLoop
 from tenure.ledger.port import Committed
+from tenure.wire.codec import instant
 from tests.eventually import eventually_async
 from tests.hub.lab import ANN, HandClock, Lab
 
@@ -103,6 +109,38 @@ async def test_the_grace_of_a_cancellation_ends_before_the_lease() -> None:
         assert (await lab.state(task_id), attempt.verdict) == ("canceled", "unknown")
 
 
+async def test_the_grace_of_a_stop_ends_before_the_lease() -> None:
+    lab = Lab(Terms(lease_ttl_ms=3_600_000, cancel_grace_ms=5_000))
+    async with lab.running():
+        task_id = await lab.submit()
+        desk = await lab.node()
+        grant = await desk.take()
+        await desk.renew(grant)
+        await settle(lab)
+        await lab.hub.execute(StopAttempt(TaskId(task_id), 1, "ann", "it does harm"))
+        lab.pass_s(5)
+        await until_why(lab, task_id, "unknown")
+
+
+async def test_the_deadline_binds_an_attempt_that_a_person_wants_after_a_restart() -> None:
+    lab = Lab()
+    async with lab.running():
+        desk = await lab.node()
+        task_id = await lab.submit(
+            deadline_at=instant(lab.clock.wall_ms() + 60_000), budget=Budget(attempts=1)
+        )
+        await desk.report(await desk.take(), Verdict.FAILED)
+        assert await lab.state(task_id) == "input_required"
+    async with lab.running():
+        await settle(lab)
+        await desk.start()
+        again = Retry(TaskId(task_id), "ann", "the disk is larger now")
+        assert not isinstance(await lab.hub.execute(again), Refusal)
+        await settle(lab)
+        lab.pass_s(61)
+        await until_why(lab, task_id, "exhausted")
+
+
 async def test_a_restart_never_costs_a_lease() -> None:
     lab = Lab()
     async with lab.running():
@@ -157,8 +195,6 @@ async def test_dependents_start_when_what_they_wait_for_has_completed() -> None:
 
 
 async def test_dependents_of_a_failed_task_wait_until_it_is_continued() -> None:
-    from tenure.core.attempt import Verdict
-
     async with Lab().running() as lab:
         first = await lab.submit(policy="once")
         second = await lab.submit(after=(first,))
@@ -196,11 +232,11 @@ async def test_a_loop_survives_a_store_that_is_away(monkeypatch: pytest.MonkeyPa
         grant = await desk.take()
         dependents_of, failures = lab.hub.ledger.dependents_of, []
 
-        async def away(task_id: Any) -> Any:
+        async def away(task_id: Any, **how: Any) -> Any:
             if len(failures) < 3:
                 failures.append(task_id)
                 raise UnavailableError("the disk is gone for a moment")
-            return await dependents_of(task_id)
+            return await dependents_of(task_id, **how)
 
         lab.hub.ledger.dependents_of = away
         await desk.report(grant)

@@ -200,6 +200,29 @@ async def test_dependents_of_a_challenged_task_wait_for_the_answer() -> None:
             assert len(await node.claim()) == (ruling is Ruling.DISMISSED)
 
 
+async def test_who_is_in_a_queue_hears_that_what_let_it_go_was_disproved() -> None:
+    async with Lab().running() as lab:
+        node = await lab.node()
+        build = await lab.submit()
+        grant = await node.take()
+        waits = await lab.submit(after=(build,), to="elsewhere")
+        await node.report(grant)
+
+        async def is_let_go() -> bool:
+            return await lab.why(waits) == "no_recipient"
+
+        await eventually_so(is_let_go)
+        await lab.hub.execute(dc.Challenge(TaskId(build), 1, About.CLAIM, "bob", "nothing was built"))
+        (item,) = await lab.api.queries.attention(open_only=True, limit=10)
+        await lab.hub.execute(dc.AnswerChallenge(TaskId(build), item.version, Ruling.UPHELD, "ann", "right"))
+
+        async def is_asked() -> bool:
+            items = await lab.api.queries.attention(open_only=True, limit=10)
+            return [(one.kind, one.subject) for one in items] == [("dependency_failed", waits)]
+
+        await eventually_so(is_asked)
+
+
 async def is_ready(lab: Lab, task_id: str) -> bool:
     return await lab.why(task_id) in {"ready", "node_offline"}
 

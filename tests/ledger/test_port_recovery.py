@@ -51,6 +51,9 @@ async def test_tasks_that_a_subject_holds_are_found_in_the_order_of_their_queues
     assert [one.task_id for one in found] == [high, middle, low]
     assert all(one.hold is not None and one.hold.kind is HoldKind.KEY for one in found)
     assert [one.task_id for one in await desk.ledger.held_on("key:deploy", 2)] == [high, middle]
+    assert [one.task_id for one in await desk.ledger.held_on("key:deploy", 10, found[0])] == [middle, low]
+    assert [one.task_id for one in await desk.ledger.held_on("key:deploy", 1, found[1])] == [low]
+    assert await desk.ledger.held_on("key:deploy", 10, found[2]) == []
     assert await desk.ledger.held_on("key:other", 10) == []
     assert await desk.ledger.held_on(CLAUDE, 10) == []
 
@@ -61,6 +64,8 @@ async def test_what_tasks_are_held_on_is_told_once_for_each_subject(desk: Desk) 
     await desk.failed_with(FailureClass.CONFIGURATION)
     assert await desk.ledger.held_subjects(10) == [CLAUDE, "key:deploy"]
     assert await desk.ledger.held_subjects(1) == [CLAUDE]
+    assert await desk.ledger.held_subjects(10, CLAUDE) == ["key:deploy"]
+    assert await desk.ledger.held_subjects(10, "key:deploy") == []
 
 
 async def test_a_held_task_that_is_let_go_or_ends_is_held_no_longer(desk: Desk) -> None:
@@ -79,8 +84,11 @@ async def test_a_held_task_that_is_let_go_or_ends_is_held_no_longer(desk: Desk) 
 async def test_deadlines_that_come_are_found_and_nothing_else(desk: Desk) -> None:
     assert await desk.ledger.next_task_due_ms() is None
     assert await desk.ledger.tasks_due(START_MS * 2, 10) == []
+    told: list[int | None] = []
+    desk.ledger.subscribe(lambda committed: told.append(committed.due_at_ms))
     await desk.submit()
     later = await desk.submit(deadline_ms=START_MS + 9_000)
+    assert told == [None, START_MS + 9_000]
     sooner = await desk.submit(deadline_ms=START_MS + 5_000)
     same = await desk.submit(deadline_ms=START_MS + 5_000)
     assert await desk.ledger.next_task_due_ms() == START_MS + 5_000
@@ -224,3 +232,33 @@ async def test_a_recipient_that_changes_lets_go_of_what_it_held(desk: Desk) -> N
     assert (await task(desk, task_id)).attempts == 2
     assert await desk.ledger.attention() == []
     assert [one.task_id for one in await desk.claim(9)] == [task_id]
+
+
+async def test_whom_a_disproved_task_let_go_is_told_unless_it_has_begun(desk: Desk) -> None:
+    await desk.start(capacity=9)
+    done = await desk.completed()
+    begun = await desk.submit(after=(done,))
+    await desk.claim()
+    in_queue = await desk.submit(after=(done,), route="elsewhere")
+    await desk.submit(after_end=(done,), route="elsewhere")
+    failed = await desk.completed(Verdict.FAILED, policy="once")
+    through = await desk.submit(after=(failed,), route="elsewhere")
+    better = await desk.completed(continues=failed, because="the base was wrong")
+    await desk.do(cm.ReleaseDependent(through, better))
+    assert await desk.ledger.dependents_of(done) == []
+    assert begun in await desk.ledger.dependents_of(done, let_go=True)
+    assert await desk.ledger.dependents_of(better, let_go=True) == [through]
+    for task_id in (done, better):
+        await desk.do(dc.Challenge(task_id, 1, About.CLAIM, "bob", "no test runs"))
+        assert await desk.ledger.unreleased(10) == []
+        await desk.do(dc.AnswerChallenge(task_id, 1, Ruling.UPHELD, "ann", "right"))
+        (pair,) = await desk.ledger.unreleased(10)
+        assert pair == ((in_queue, done) if task_id == done else (through, better))
+        await desk.do(cm.ReleaseDependent(*pair))
+        assert await desk.ledger.unreleased(10) == []
+    assert (await task(desk, in_queue)).failed_dependencies == (done,)
+    again = await desk.completed(continues=better, because="once more")
+    assert await desk.ledger.unreleased(10) == [(through, again)]
+    await desk.do(cm.ReleaseDependent(through, again))
+    assert await desk.ledger.unreleased(10) == []
+    assert (await task(desk, through)).met_through == {failed: again}

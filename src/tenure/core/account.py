@@ -2,14 +2,16 @@
 
 `limits` bind the sum over all Tasks of the account. What a running Attempt may still use is in `reserved`, so that two
 at once cannot overrun together; what was used is in `used`. `per_task` is what a Task of the account inherits, `share`
-what one of its Attempts reserves where the Task itself has no limit. `running` counts open leases; with `weight` it
-decides whose turn it is."""
+what one of its Attempts reserves in a dimension in which the Task itself has no limit. A Task with a limit of its own
+reserves what is left of that, however small `share` is, but never more than the account's whole limit. `running` counts
+open leases; with `weight` it decides whose turn it is; where that is even `turns`
+does: the grants it had, each divided by its weight then."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from tenure.core.budget import NOTHING, Amounts, Budget, Share
+from tenure.core.budget import NOTHING, Amounts, Budget, Share, clipped
 from tenure.core.limits import INTEGER, NAME_LENGTH
 
 HUB_ACCOUNT = "hub"
@@ -40,6 +42,7 @@ class Account(Struct, frozen=True):
     weight: int
     paused: Paused | None
     since_ms: int
+    turns: float = 0.0
 
     @property
     def key(self) -> str:
@@ -82,18 +85,33 @@ def default_share(account: Account | None) -> Share | None:
 
 
 def lacks(account: Account, share: Share | None) -> tuple[str, bool] | None:
-    """The dimension in which the account has no room for this share, and whether it is for good: with all that is
-    reserved given back there would be none either."""
+    """A dimension in which the account has no room for this share (None: for anything at all), and whether it is for good:
+    with all that is reserved given back there would be none either. Of several one that lacks for good."""
     wanted = share.amounts if share is not None else NOTHING
+    found: tuple[str, bool] | None = None
     for name in Share.__struct_fields__:
         limit = getattr(account.limits, name)
         if limit is None:
             continue
         want = max(1, getattr(wanted, name))
         used, reserved = getattr(account.used, name), getattr(account.reserved, name)
-        if used + reserved + want > limit:
-            return name, used + want > limit
-    return None
+        if used + want > limit:
+            return name, True
+        if found is None and used + reserved + want > limit:
+            found = name, False
+    return found
+
+
+def lacks_for_good(account: Account, share: Share | None) -> str | None:
+    """The dimension in which no other Attempt's end would make room for this share."""
+    lack = lacks(account, share)
+    return lack[0] if lack is not None and lack[1] else None
+
+
+def used_up(account: Account) -> str | None:
+    """The dimension in which nothing is left for an Attempt that has no more than what the account gives each."""
+    share = default_share(account)
+    return None if share is None else lacks_for_good(account, clipped(share, account.limits))
 
 
 def account_problem(account_id: str, limits: Share, share: Share, weight: int) -> str | None:

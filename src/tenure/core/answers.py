@@ -25,8 +25,8 @@ _RETRY = {
     "word"
 }
 _RAISE = {
-    "raise": "adds to what the Task may use, and lets it go on as its policy says; without a plan of its own with the same "
-    "spec, on your word"
+    "raise": "lets it use more, of what you name (where only its project or the hub limits it, beyond what it has used), and go "
+    "on: with the step that its policy has for the failure, else once more as it was"
 }
 _EFFECT = {
     "confirmed": "it happened: you looked there; nothing is called again",
@@ -68,7 +68,7 @@ _BY_KIND: dict[AttentionKind, dict[str, str]] = {
 }
 
 
-class About(Struct, frozen=True, kw_only=True):
+class Subject(Struct, frozen=True, kw_only=True):
     """What a question is about, as far as its answers depend on it. `reports`: late ones about the Attempt."""
 
     task: Task | None = None
@@ -76,7 +76,7 @@ class About(Struct, frozen=True, kw_only=True):
     reports: Sequence[Late] = ()
 
 
-def answers_to(item: Attention, about: About) -> dict[str, str]:
+def answers_to(item: Attention, about: Subject) -> dict[str, str]:
     """Each answer that may be given now, with what it will do. Empty once the question is closed."""
     if not item.open:
         return {}
@@ -97,9 +97,9 @@ def answers_to(item: Attention, about: About) -> dict[str, str]:
 
 def _exhausted(task: Task | None) -> dict[str, str]:
     if task is None:
-        return {
-            "raise": "raises what the account may use (`tenure budget set`); its Tasks go on by themselves"
-        }
+        return {}  # an account: it gets more with `tenure budget set`, and its Tasks go on by themselves
     if task.open_effects:
         return {}
+    if task.hold is not None:
+        return {**_GIVE_UP, **_CANCEL}  # its share does not fit into an account: that is to be raised
     return {**_RAISE, **_RETRY, **_GIVE_UP, **_CANCEL}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tenure.core import effect_events as ef
 from tenure.core import events as ev
-from tenure.core.asking import ask, settle, unread_refusal
+from tenure.core.asking import ask, end_task, settle, unread_refusal
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.commands import Done, Refusal
 from tenure.core.draft import Draft
@@ -59,7 +59,7 @@ def decide_approve(draft: Draft, command: Approve) -> Done | Refusal:
     else:
         draft.emit(ev.AttemptWithdrawn(task_id=task.task_id, number=task.attempts))
         end = TaskState.REJECTED if task.state is TaskState.SUBMITTED else TaskState.FAILED
-        draft.emit(ev.TaskEnded(task_id=task.task_id, state=end, reason=f"{REJECTED}{command.because}"))
+        end_task(draft, task, end, f"{REJECTED}{command.because}")
     return Done()
 
 

@@ -13,7 +13,7 @@ from tenure.core.commands import Refusal
 from tenure.core.draft import Draft
 from tenure.core.ids import NodeId, TaskId, attempt_id
 from tenure.core.limits import REASON_LENGTH
-from tenure.core.task import Task
+from tenure.core.task import Task, TaskState
 
 
 def ask(draft: Draft, kind: AttentionKind, subject: str, summary: str, facts: dict[str, Any]) -> None:
@@ -79,16 +79,29 @@ ABOUT_ATTEMPT = (
     AttentionKind.STOPPED,
 )
 """Questions about a Task's newest Attempt that are answered by what comes next."""
-ABOUT_TASK = (AttentionKind.EXHAUSTED, AttentionKind.OFFERS_VOIDED, AttentionKind.DEPENDENCY_FAILED)
+ABOUT_NEXT = (AttentionKind.EXHAUSTED, AttentionKind.OFFERS_VOIDED)
+"""Questions about a Task that are answered by one more Attempt."""
+ABOUT_TASK = (*ABOUT_NEXT, AttentionKind.DEPENDENCY_FAILED)
+"""Questions about a Task that its end answers."""
 
 
 def settle_all(draft: Draft, task: Task, because: str) -> None:
-    """Close every question that asked how this Task shall go on: it goes on, or it has ended."""
+    """Close every question that asked how this Task shall go on: it goes on. What it depends on has not completed by that,
+    so that question stays until it has, or the Task ends (`end_task`)."""
     name = attempt_id(task.task_id, task.attempts)
     for kind in ABOUT_ATTEMPT:
         settle(draft, kind, name, because)
-    for kind in ABOUT_TASK:
+    for kind in ABOUT_NEXT:
         settle(draft, kind, task.task_id, because)
+
+
+def end_task(draft: Draft, task: Task, state: TaskState, reason: str, closing: str | None = None) -> None:
+    """End the Task, and with it every question that its end answers. `closing`: what stands at those; None: the reason.
+    What became of an unknown Attempt, of an Effect or of a challenge is asked all the same."""
+    words = (closing or reason)[:REASON_LENGTH]
+    settle_all(draft, task, words)
+    settle(draft, AttentionKind.DEPENDENCY_FAILED, task.task_id, words)
+    draft.emit(ev.TaskEnded(task_id=task.task_id, state=state, reason=reason))
 
 
 def closed_refusal(item: Attention) -> Refusal:

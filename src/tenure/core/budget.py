@@ -65,7 +65,8 @@ NOTHING = Amounts()
 
 
 class Share(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What one Attempt may use at most; None: no limit in that dimension. It is reserved at the grant."""
+    """What one Attempt may use at most; None: no limit in that dimension. It is reserved at the grant, where the limits
+    that its accounts have then clip it."""
 
     wall_ms: int | None = None
     cost_usd_micros: int | None = None
@@ -79,9 +80,9 @@ class Share(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class Tally(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a Task has used. `refunded`: Attempts that do not count. `signatures`: how often each failure came.
-    `best`: the highest score of an Attempt so far. `rounds`: automatic Attempts in a row that did not better it.
-    `waits`: capacity failures in a row. `interruptions`: questions to people."""
+    """What a Task has used. `refunded`: Attempts that do not count. `signatures`: how often each failure came; `last`: the
+    one that was decided about last. `best`: the highest score of an Attempt so far. `rounds`: automatic Attempts in a row
+    that did not better it. `waits`: capacity failures in a row. `interruptions`: questions to people."""
 
     used: Amounts = NOTHING
     refunded: int = 0
@@ -90,6 +91,12 @@ class Tally(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     rounds: int = 0
     waits: int = 0
     interruptions: int = 0
+    last: str | None = None
+
+    @property
+    def repeats(self) -> int:
+        """How often the last failure came: what came before it says nothing of what was changed since."""
+        return 0 if self.last is None else self.signatures.get(self.last, 0)
 
 
 def amounts_of(usage: Usage) -> Amounts:
@@ -125,14 +132,28 @@ def inherited(*budgets: Budget | None) -> Budget:
     return Budget(**merged)
 
 
-def raised(budget: Budget, by: Budget) -> Budget:
-    """The budget with more in every dimension that is limited and that `by` names."""
-    more = {
-        name: min(INTEGER, getattr(budget, name) + extra)
-        for name, extra in asdict(by).items()
-        if extra is not None and getattr(budget, name) is not None
-    }
+def raised(budget: Budget, by: Budget, used: Amounts = NOTHING, bound: Share | None = None) -> Budget:
+    """The budget with more in every dimension that is limited and that `by` names.
+
+    `bound`: what the Attempt may use. In a dimension that is limited there only, by its account, the Task gets a limit of
+    its own: what it has `used`, and so much more. What nothing limits stays so."""
+    more: dict[str, int] = {}
+    for name, extra in asdict(by).items():
+        limit = getattr(budget, name)
+        if extra is not None and limit is None and bound is not None and _share_in(bound, name) is not None:
+            limit = used_in(used, name)
+        if extra is not None and limit is not None:
+            more[name] = min(INTEGER, limit + extra)
     return replace(budget, **more)
+
+
+def _share_in(share: Share, name: str) -> int | None:
+    return share.wall_ms if name == "wall_s" else getattr(share, name, None)
+
+
+def used_in(used: Amounts, name: str) -> int:
+    """What was used in a dimension of a budget, in its unit. Wall time in seconds, rounded up."""
+    return -(-used.wall_ms // 1000) if name == "wall_s" else getattr(used, name)
 
 
 def budget_problem(budget: Budget) -> str | None:
@@ -147,11 +168,8 @@ def left_of(budget: Budget, tally: Tally, attempts: int) -> dict[str, int]:
     """What is left in each limited dimension after `attempts` Attempts. Wall time in seconds, rounded down."""
     spent = {
         "attempts": attempts - tally.refunded,
-        "wall_s": -(-tally.used.wall_ms // 1000),
-        "cost_usd_micros": tally.used.cost_usd_micros,
-        "tokens": tally.used.tokens,
-        "tool_calls": tally.used.tool_calls,
-        "repeats": max(tally.signatures.values(), default=0),
+        **{name: used_in(tally.used, name) for name in ("wall_s", "cost_usd_micros", "tokens", "tool_calls")},
+        "repeats": tally.repeats,
         "interruptions": tally.interruptions,
         "rounds": tally.rounds,
     }
@@ -166,22 +184,40 @@ def exhausted(budget: Budget, tally: Tally, attempts: int) -> tuple[str, ...]:
 
 
 def share_of(budget: Budget, tally: Tally, default: Share | None = None) -> Share | None:
-    """What the next Attempt may use: what is left of the Task's own budget, else `default`, the share that its project
-    or hub gives each Attempt. None where nothing is limited."""
-    given = default or Share()
-    wall_ms = None if budget.wall_s is None else max(0, budget.wall_s * 1000 - tally.used.wall_ms)
+    """What the next Attempt may use, dimension by dimension: what is left of the Task's own limit; where it has none,
+    `default`, the share that its project or hub gives each Attempt. None where nothing is limited."""
 
-    def rest(limit: int | None, used: int, shared: int | None) -> int | None:
-        own = None if limit is None else max(0, limit - used)
-        return min((one for one in (own, shared) if one is not None), default=None)
+    def rest(limit: int | None, used: int) -> int | None:
+        return None if limit is None else max(0, limit - used)
 
-    share = Share(
-        wall_ms=min((one for one in (wall_ms, given.wall_ms) if one is not None), default=None),
-        cost_usd_micros=rest(budget.cost_usd_micros, tally.used.cost_usd_micros, given.cost_usd_micros),
-        tokens=rest(budget.tokens, tally.used.tokens, given.tokens),
-        tool_calls=rest(budget.tool_calls, tally.used.tool_calls, given.tool_calls),
+    own = Share(
+        wall_ms=rest(None if budget.wall_s is None else budget.wall_s * 1000, tally.used.wall_ms),
+        cost_usd_micros=rest(budget.cost_usd_micros, tally.used.cost_usd_micros),
+        tokens=rest(budget.tokens, tally.used.tokens),
+        tool_calls=rest(budget.tool_calls, tally.used.tool_calls),
     )
+    return merged_shares(own, default)
+
+
+def merged_shares(*shares: Share | None) -> Share | None:
+    """Each dimension from the first share that limits it; None where none does."""
+    merged: dict[str, int | None] = dict.fromkeys(Share.__struct_fields__)
+    for share in shares:
+        if share is not None:
+            for name, amount in asdict(share).items():
+                if merged[name] is None:
+                    merged[name] = amount
+    share = Share(**merged)
     return None if share == Share() else share
+
+
+def clipped(share: Share, limits: Share) -> Share:
+    """The share, in no dimension more than these limits."""
+    least = {
+        name: amount if amount is None else min(amount, INTEGER if limit is None else limit)
+        for (name, amount), limit in zip(asdict(share).items(), asdict(limits).values(), strict=True)
+    }
+    return Share(**least)
 
 
 def renewed(share: Share, budget: Budget) -> Share:
@@ -202,13 +238,14 @@ def renewed(share: Share, budget: Budget) -> Share:
 def overrun(share: Share, before: Amounts, after: Amounts) -> str | None:
     """The dimension that the next renewal would find overrun if the Attempt goes on as between these two, or None.
 
-    An Attempt is stopped before it overruns, so the last step counts twice. Wall time is not judged here: the runner
-    itself ends the Attempt at that limit."""
+    An Attempt is stopped before it overruns, so the last step counts twice; but for the first word of what it used, which
+    tells no pace. Wall time is not judged here: the runner itself ends the Attempt at that limit."""
     for name in ("cost_usd_micros", "tokens", "tool_calls"):
         limit = getattr(share, name)
         if limit is None:
             continue
-        now, step = getattr(after, name), max(0, getattr(after, name) - getattr(before, name))
-        if now and now + step > limit:
+        was, now = getattr(before, name), getattr(after, name)
+        step = max(0, now - was) if was else 0
+        if now and (now >= limit or now + step > limit):
             return name
     return None

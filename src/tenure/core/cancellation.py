@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tenure.core import events as ev
 from tenure.core.accounting import give_back
-from tenure.core.asking import settle_all
+from tenure.core.asking import end_task
 from tenure.core.attempt import AttemptState
 from tenure.core.commands import Cancel, CancelAnswer, Refusal
 from tenure.core.delivery import Delivery, DeliveryState
@@ -74,12 +74,9 @@ def finish_cancel(draft: Draft, task: Task, heard: CancelStep | None = None) -> 
         draft.emit(ev.CancelAdvanced(task_id=task.task_id, step=heard))
     if task.open_effects:
         return  # reconciled is what its Effects are; the last one that is settled goes on here
-    settle_all(draft, task, "the task was canceled")  # nothing can answer them any more
     newest = draft.newest_attempt(task)
     if newest.state is AttemptState.PENDING:
         draft.emit(ev.AttemptWithdrawn(task_id=task.task_id, number=newest.number))
     draft.emit(ev.CancelAdvanced(task_id=task.task_id, step=CancelStep.RECONCILED))
     draft.emit(ev.CancelAdvanced(task_id=task.task_id, step=CancelStep.TERMINATED))
-    draft.emit(
-        ev.TaskEnded(task_id=task.task_id, state=TaskState.CANCELED, reason=task.cancel_because or "canceled")
-    )
+    end_task(draft, task, TaskState.CANCELED, task.cancel_because or "canceled", "the task was canceled")

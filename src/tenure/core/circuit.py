@@ -1,9 +1,9 @@
 """Circuits: a provider's account that said it has no room is left alone until it may have some again.
 
 There is one for each quota: the `provider` that recipients name, and each recipient by itself (for a shortage of its own
-machine, or where it names no provider). While it is open no recipient
-of that quota is given anything. Once its time is over it lets a single Attempt through; that one's end closes it, or
-opens it for longer. It is in the record, so a restart forgets nothing.
+machine, or where it names no provider). While it is open no recipient of that quota is given anything. Once its time is
+over it lets a single Attempt through; that one's end closes it, or opens it for longer: its pauses grow with how often in a
+row it opened, whichever Tasks that were. It is in the record, so a restart forgets nothing.
 
 Attempts that were under way when it opened say nothing new when they fail too, however many they are: only one that was
 granted after the opening counts."""

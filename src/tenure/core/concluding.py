@@ -12,16 +12,18 @@ from tenure.core.asking import ask, settle
 from tenure.core.attempt import Answer, Attempt, ChangeKind, Relation, Verdict
 from tenure.core.attention import AttentionKind
 from tenure.core.cancellation import finish_cancel
+from tenure.core.capacity import mind_circuits
 from tenure.core.creation import create_attempt
 from tenure.core.delivery import Delivery
 from tenure.core.draft import Draft
 from tenure.core.exhaustion import exhaust, run_out
+from tenure.core.findings import reported
 from tenure.core.ids import TaskId
 from tenure.core.late import Late
 from tenure.core.policy import AUTHOR, Action, UnknownRule
 from tenure.core.policy_choice import policy_named
 from tenure.core.recipient import OPEN
-from tenure.core.recovering import close_circuits, next_spec, others_for, recover
+from tenure.core.recovering import next_spec, others_for, recover
 from tenure.core.recovery import Plan, changed, elsewhere, is_failure
 from tenure.core.stopping import advance_stop, finish_stop
 from tenure.core.task import CancelStep, Task, TaskState
@@ -41,6 +43,7 @@ def conclude(draft: Draft, task_id: TaskId, heard: CancelStep, reason: str) -> N
     task = draft.get(Task, task_id)
     attempt = draft.newest_attempt(task)
     settle(draft, AttentionKind.STALLED, attempt.attempt_id, "the attempt has ended")
+    mind_circuits(draft, task, attempt)
     if attempt.verdict is Verdict.UNKNOWN:
         ask_unknown(draft, attempt, reason)
     if task.is_cancel_requested:
@@ -58,8 +61,10 @@ def ask_person(draft: Draft, task: Task, attempt: Attempt, reason: str) -> None:
     if most is not None and task.tally.interruptions >= most:
         exhaust(draft, task, ("interruptions",))
         return
-    question = attempt.outcome.summary if attempt.outcome else ""
-    ask(draft, AttentionKind.ASKED, attempt.attempt_id, question or "it asks a person", {"reason": reason})
+    question = (attempt.outcome.summary if attempt.outcome else "") or reason
+    evidence = reported(attempt.outcome) if attempt.outcome else None
+    facts = {"question": question, "options": list(evidence.options) if evidence else []}
+    ask(draft, AttentionKind.ASKED, attempt.attempt_id, question or "it asks a person", facts)
 
 
 def go_on(draft: Draft, task_id: TaskId) -> None:
@@ -86,10 +91,9 @@ def go_on(draft: Draft, task_id: TaskId) -> None:
 
 
 def _end(draft: Draft, attempt: Attempt) -> None:
-    if attempt.verdict is Verdict.COMPLETED and attempt.last_delivery is not None:
-        close_circuits(draft, draft.get(Delivery, attempt.last_delivery), f"{attempt.attempt_id} was served")
     reason = (attempt.outcome.summary if attempt.outcome else "") or str(attempt.verdict)
     state = TASK_END_OF[attempt.verdict or Verdict.CANCELED]
+    # It was given to somebody and has ended well, so there is no question left that its end could answer.
     draft.emit(ev.TaskEnded(task_id=attempt.task_id, state=state, reason=reason))
 
 

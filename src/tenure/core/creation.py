@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tenure.core import events as ev
 from tenure.core.account import HUB_ACCOUNT, Account, default_share, project_account
 from tenure.core.attempt import AttemptSpec
-from tenure.core.budget import Share, renewed, share_of
+from tenure.core.budget import Share, merged_shares, renewed, share_of
 from tenure.core.canonical import digest
 from tenure.core.draft import Draft
 from tenure.core.ids import TaskId
@@ -35,16 +35,9 @@ def create_attempt(
 
 
 def given_share(draft: Draft, task: Task) -> Share | None:
-    """What its project gives each Attempt, else its hub."""
-    project = default_share(draft.find(Account, project_account(task.project)))
-    hub = default_share(draft.find(Account, HUB_ACCOUNT))
-    if project is None or hub is None:
-        return project or hub
-    merged = {
-        name: getattr(hub, name) if getattr(project, name) is None else getattr(project, name)
-        for name in Share.__struct_fields__
-    }
-    return Share(**merged)
+    """What its project gives each Attempt, else its hub, dimension by dimension."""
+    accounts = (project_account(task.project), HUB_ACCOUNT)
+    return merged_shares(*(default_share(draft.find(Account, one)) for one in accounts))
 
 
 def first_spec(spec: TaskSpec, policy: str) -> AttemptSpec:

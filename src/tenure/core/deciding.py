@@ -7,12 +7,22 @@ from msgspec.structs import replace
 from tenure.core import events as ev
 from tenure.core import recovery_events as rv
 from tenure.core.accounting import free_key
-from tenure.core.asking import ABOUT_ATTEMPT, ask, closed_refusal, settle, settle_all, unread_refusal
-from tenure.core.attempt import Attempt, Relation, Verdict
+from tenure.core.asking import (
+    ABOUT_ATTEMPT,
+    ask,
+    closed_refusal,
+    end_task,
+    settle,
+    settle_all,
+    unread_refusal,
+)
+from tenure.core.attempt import Attempt, AttemptState, Relation, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
-from tenure.core.budget import budget_problem, raised
+from tenure.core.budget import Budget, amounts_of, budget_problem, raised
 from tenure.core.commands import Done, Refusal
 from tenure.core.concluding import ask_person
+from tenure.core.creation import given_share
+from tenure.core.delivery import Delivery
 from tenure.core.desk_commands import AnswerChallenge, Challenge, GiveUp, RaiseBudget
 from tenure.core.draft import Draft
 from tenure.core.exhaustion import run_out
@@ -29,21 +39,26 @@ GIVING_UP = frozenset({*ABOUT_ATTEMPT, AttentionKind.EXHAUSTED}) - {AttentionKin
 
 
 def decide_raise(draft: Draft, command: RaiseBudget) -> Done | Refusal:
-    """Let a Task use more. One that waits because its budget was exhausted goes on at once where its policy knows how to;
-    else with the same spec, on the person's word."""
+    """Let a Task use more. In a dimension that only its project or the hub limits, it gets a limit of its own: what it has
+    used, and so much more. What nothing limits stays so.
+
+    A Task that waits because its budget was exhausted goes on at once where its policy knows how to; else with the same
+    spec, on the person's word. A raise that leaves it waiting is refused. What runs keeps the share that it was given; if it
+    is stopped for that, the Task goes on with what it may use then."""
     task = draft.find(Task, command.task_id)
     if task is None:
         return Refusal("not_found", f"there is no Task {command.task_id}.", {"task_id": command.task_id})
     refusal = _raise_refusal(draft, command, task)
     if refusal is not None:
         return refusal
-    budget = raised(task.budget, command.more)
+    budget = _raised(draft, task, command.more)
     deadline = command.deadline_ms if command.deadline_ms is not None else task.deadline_ms
-    if budget == task.budget and deadline == task.deadline_ms:
-        return Done(replayed=True)
     item = draft.find(Attention, item_id(AttentionKind.EXHAUSTED, task.task_id))
-    waits = item is not None and item.open
+    is_asked = item is not None and item.open
+    waits = is_asked and draft.newest_attempt(task).verdict is not None
     dimensions = _lacking(draft, replace(task, budget=budget, deadline_ms=deadline))
+    if budget == task.budget and deadline == task.deadline_ms and not (waits and dimensions):
+        return _nothing_raised(task) if is_asked else Done(replayed=True)
     if waits and dimensions:
         return Refusal(
             "invalid",
@@ -62,6 +77,22 @@ def decide_raise(draft: Draft, command: RaiseBudget) -> Done | Refusal:
     if waits:
         _go_on(draft, command)
     return Done()
+
+
+def _raised(draft: Draft, task: Task, more: Budget) -> Budget:
+    used = task.tally.used
+    if task.lease is not None:
+        used = used.plus(amounts_of(draft.get(Delivery, task.lease).usage))
+    return raised(task.budget, more, used, given_share(draft, task))
+
+
+def _nothing_raised(task: Task) -> Refusal:
+    held = f" It is {task.hold.subject} that has no room: raise that." if task.hold is not None else ""
+    return Refusal(
+        "invalid",
+        f"that raises nothing that limits {task.task_id}, and the question stays.{held}",
+        {"field": "more"},
+    )
 
 
 def _raise_refusal(draft: Draft, command: RaiseBudget, task: Task) -> Refusal | None:
@@ -126,11 +157,10 @@ def decide_give_up(draft: Draft, command: GiveUp) -> Done | Refusal:
     if task.open_effects:
         return effects_refusal(task)
     settle(draft, item.kind, item.subject, words, by=command.by)
-    settle_all(draft, task, words)
+    if draft.newest_attempt(task).state is AttemptState.PENDING:
+        draft.emit(ev.AttemptWithdrawn(task_id=task.task_id, number=task.attempts))
     free_key(draft, task)
-    draft.emit(
-        ev.TaskEnded(task_id=task.task_id, state=TaskState.FAILED, reason=f"given up: {command.because}")
-    )
+    end_task(draft, task, TaskState.FAILED, f"given up: {command.because}", words)
     return Done()
 
 

@@ -41,7 +41,7 @@ def delivery_granted(space: Space, event: ev.DeliveryGranted, now: Now) -> None:
             f"{task.task_id} is held by {task.lease}, or {event.fence} is not the next fence"
         )
     space.put(to_task(task, TaskState.WORKING, lease=event.delivery_id, fence=event.fence, queue_key=None))
-    count_running(space, task, 1)
+    count_running(space, task, 1, event.turns)
     space.put(
         to_attempt(
             attempt,

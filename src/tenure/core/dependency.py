@@ -1,8 +1,9 @@
 """Tasks that wait for others: until those complete (`after`), fail (`after_failure`), or end in any way (`after_end`).
 
 A challenge of a Task that has ended keeps whoever depends on it waiting until it is answered; one that is upheld counts
-as if the Task had not completed. A Task that was to run only if another fails is canceled when that one completes: it is
-not needed. What continues a Task that did not complete stands for it."""
+as if the Task had not completed, also for those that were let go and have not been given to anybody yet. A Task that was
+to run only if another fails is canceled when that one completes: it is not needed. What continues a Task that did not
+complete stands for it."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from enum import Enum, auto
 
 from tenure.core import events as ev
 from tenure.core import recovery_events as rv
-from tenure.core.asking import ask, settle, settle_all
+from tenure.core.asking import ask, end_task, settle
 from tenure.core.attempt import AttemptState
 from tenure.core.attention import AttentionKind
 from tenure.core.cancellation import decide_cancel
@@ -35,7 +36,7 @@ def standing_of(draft: Draft, spec: TaskSpec, other: Task) -> Standing:
     review = draft.find(Review, other.task_id)
     if not other.is_terminal or (review is not None and review.is_open):
         return Standing.WAITS
-    completed = other.state is TaskState.COMPLETED and not (review is not None and review.is_upheld)
+    completed = _stands(draft, other)
     if other.task_id in spec.after_end:
         return Standing.MET
     if other.task_id in spec.after_failure:
@@ -43,11 +44,24 @@ def standing_of(draft: Draft, spec: TaskSpec, other: Task) -> Standing:
     return Standing.MET if completed else Standing.FAILED
 
 
+def _stands(draft: Draft, other: Task) -> bool:
+    """Did it complete, and is that beyond doubt?"""
+    review = draft.find(Review, other.task_id)
+    is_doubted = review is not None and (review.is_open or is_disproved(review, other))
+    return other.state is TaskState.COMPLETED and not is_doubted
+
+
+def is_disproved(review: Review, other: Task) -> bool:
+    """Did it complete, and was somebody right to challenge that? What is said of an earlier Attempt says nothing of the
+    one that completed it."""
+    return review.is_upheld and review.number == other.attempts and other.state is TaskState.COMPLETED
+
+
 def decide_release(draft: Draft, command: ReleaseDependent) -> Done:
-    """Tell a waiting Task how one that it waits for has ended.
+    """Tell a Task how one that it depends on has ended.
 
     A completed Task also satisfies those who waited for a failed one that it continues: that is what
-    continuing is for."""
+    continuing is for. One whose challenge was upheld takes that back."""
     task = draft.find(Task, command.task_id)
     ended = draft.find(Task, command.dependency)
     if task is None or ended is None or not ended.is_terminal or task.is_terminal:
@@ -56,10 +70,12 @@ def decide_release(draft: Draft, command: ReleaseDependent) -> Done:
         because = f"{ended.task_id}, which it waits for, was canceled with all that waits for it"
         decide_cancel(draft, Cancel(task.task_id, "tenure", because, tree=True))
         return Done()
+    has_fallen = fall_back(draft, task)
+    task = draft.get(Task, task.task_id)
     known = {*task.waits_for, *task.failed_dependencies}
-    named = {ended.task_id, *ended.lineage} if ended.state is TaskState.COMPLETED else {ended.task_id}
+    named = {ended.task_id, *ended.lineage} if _stands(draft, ended) else {ended.task_id}
     moved = [_tell(draft, task, ended, one) for one in task.spec.dependencies if one in known & named]
-    return Done(replayed=not any(moved))
+    return Done(replayed=not (has_fallen or any(moved)))
 
 
 def _tell(draft: Draft, task: Task, ended: Task, dependency: TaskId) -> bool:
@@ -84,14 +100,24 @@ def _tell(draft: Draft, task: Task, ended: Task, dependency: TaskId) -> bool:
     return True
 
 
-def fall_back(draft: Draft, task: Task) -> None:
-    """A challenge of something that it depends on was upheld before it began: that one does not count as completed."""
-    for dependency in task.spec.after:
-        ended = draft.get(Task, dependency)
-        known = (*task.waits_for, *task.failed_dependencies)
-        if dependency not in known and standing_of(draft, task.spec, ended) is Standing.FAILED:
-            draft.emit(ev.DependencyFailed(task_id=task.task_id, dependency=dependency, state=ended.state))
-            ask_failed_dependency(draft, draft.get(Task, task.task_id))
+def fall_back(draft: Draft, task: Task) -> bool:
+    """Let a Task that nobody has been given yet wait again for what has turned out not to have completed; whether there is
+    any. Asked before a grant too: nothing starts between the answer to a challenge and the word of it."""
+    known = {*task.waits_for, *task.failed_dependencies}
+    lost = [one for one in task.spec.after if one not in known and _has_failed_since(draft, task, one)]
+    if not lost or draft.newest_attempt(task).state is not AttemptState.PENDING:
+        return False  # what runs already is not taken away
+    for one in lost:
+        state = draft.get(Task, one).state
+        draft.emit(ev.DependencyFailed(task_id=task.task_id, dependency=one, state=state))
+    ask_failed_dependency(draft, draft.get(Task, task.task_id))
+    return True
+
+
+def _has_failed_since(draft: Draft, task: Task, dependency: TaskId) -> bool:
+    met_by = task.met_through.get(dependency, dependency)
+    review = draft.find(Review, met_by)  # most have none, and then nothing more is looked at
+    return review is not None and review.is_upheld and is_disproved(review, draft.get(Task, met_by))
 
 
 def ask_failed_dependency(draft: Draft, task: Task) -> None:
@@ -109,9 +135,8 @@ def ask_failed_dependency(draft: Draft, task: Task) -> None:
 
 def _not_needed(draft: Draft, task: Task, dependency: TaskId) -> None:
     draft.emit(rv.DependencyMoot(task_id=task.task_id, dependency=dependency))
-    settle_all(draft, task, "the task is not needed")
     newest = draft.newest_attempt(task)
     if newest.state is AttemptState.PENDING:
         draft.emit(ev.AttemptWithdrawn(task_id=task.task_id, number=newest.number))
     reason = f"it was to run only if {dependency} fails, and that one completed"
-    draft.emit(ev.TaskEnded(task_id=task.task_id, state=TaskState.CANCELED, reason=reason))
+    end_task(draft, task, TaskState.CANCELED, reason, "the task is not needed")

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from tenure.core import desk_events as de
-from tenure.core.account import HUB_ACCOUNT, Account, account_problem, is_account, lacks, new_account
+from tenure.core.account import (
+    HUB_ACCOUNT,
+    Account,
+    account_problem,
+    is_account,
+    lacks_for_good,
+    new_account,
+    used_up,
+)
 from tenure.core.asking import closed_refusal, settle
 from tenure.core.attention import Attention, AttentionKind
 from tenure.core.budget import budget_problem
@@ -24,7 +32,7 @@ from tenure.core.recipient import Node, Recipient
 
 
 def decide_set_account(draft: Draft, command: SetAccount) -> Done | Refusal:
-    """The same account again does nothing. Room that comes of it settles the question about it."""
+    """The same account again does nothing. Room that there is settles the question about it."""
     problem = account_problem(command.account_id, command.limits, command.share, command.weight)
     problem = problem or budget_problem(command.per_task)
     if problem is not None:
@@ -42,6 +50,8 @@ def decide_set_account(draft: Draft, command: SetAccount) -> Done | Refusal:
             known.weight,
         )
     ):
+        if used_up(known) is None:
+            _settle_room(draft, command.account_id, command.by)
         return Done(replayed=True)
     draft.emit(
         de.AccountSet(
@@ -55,10 +65,15 @@ def decide_set_account(draft: Draft, command: SetAccount) -> Done | Refusal:
             because=command.because[:REASON_LENGTH],
         )
     )
-    if lacks(draft.get(Account, command.account_id), None) is None:
-        # Not as a person's last word: it may not be room enough for those who wait.
-        settle(draft, AttentionKind.EXHAUSTED, command.account_id, f"{command.by} made room")
+    if lacks_for_good(draft.get(Account, command.account_id), None) is None:
+        # Whoever waits is looked at again now, and asks anew if there is still too little.
+        _settle_room(draft, command.account_id, command.by)
     return Done()
+
+
+def _settle_room(draft: Draft, account_id: str, by: str) -> None:
+    # Not as a person's last word: it may not be room enough for those who wait.
+    settle(draft, AttentionKind.EXHAUSTED, account_id, f"{by} made room")
 
 
 def decide_pause(draft: Draft, command: Pause) -> Done | Refusal:

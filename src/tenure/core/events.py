@@ -72,6 +72,7 @@ class DeliveryGranted(TaskEvent, frozen=True, kw_only=True, tag="delivery_grante
     isolation: str | None = None
     timeout_s: int | None = None
     config_digest: str | None = None
+    turns: float | None = None
     term_ms: int
 
 

@@ -28,6 +28,10 @@ from tenure.core.limits import FEEDBACK_BYTES
 from tenure.core.policy import Policy
 from tenure.core.signature import signature
 from tenure.core.start_failure import RULE as UNSTARTED
+from tenure.core.task import Check
+
+LAST_LINE = 300
+"""Characters of the last line of an output that stand in a sentence."""
 
 
 class Reported(Struct, frozen=True):
@@ -45,7 +49,8 @@ class Details(Struct, frozen=True):
 class Findings(Struct, frozen=True, kw_only=True):
     """`failure_class` and `rule`: None of a time limit. `feedback`: what a next Attempt should be told. `new_base`: where
     the base has moved to. `score`: how good the result was, more is better; None: not measured. `is_local`: a shortage
-    was the machine's, not the provider's. `digest`: of the evidence."""
+    was the machine's, not the provider's. `digest`: of the evidence. `said`: how it ended, in a
+    line."""
 
     failure_class: FailureClass | None
     rule: str
@@ -59,10 +64,11 @@ class Findings(Struct, frozen=True, kw_only=True):
     reset_at_ms: int | None = None
     score: float | None = None
     is_local: bool = False
+    said: str = ""
 
 
-def findings_of(outcome: Outcome, policy: Policy) -> Findings:
-    """What this outcome says, by this policy. Total: every outcome has findings."""
+def findings_of(outcome: Outcome, policy: Policy, checks: tuple[Check, ...] = ()) -> Findings:
+    """What this outcome says, by this policy. Total: every outcome has findings. `checks`: those that the Attempt had."""
     evidence = reported(outcome)
     found = classified(outcome, policy)
     check = failed_check(evidence)
@@ -76,7 +82,8 @@ def findings_of(outcome: Outcome, policy: Policy) -> Findings:
             str(found.failure_class if found else "timed_out"), found.rule if found else "", text
         ),
         digest=text_digest(outcome.evidence),
-        feedback=_feedback(check, evidence, outcome),
+        feedback=_feedback(check, evidence, outcome, checks),
+        said=said_by(outcome),
         new_base=_new_base(evidence),
         session_id=outcome.session_id or (evidence.session_id if evidence else None),
         retry_after_s=evidence.retry_after_s if evidence else None,
@@ -137,9 +144,30 @@ def judged_class(outcome: Outcome | None, policy: Policy) -> FailureClass | None
     return found.failure_class if found is not None else None
 
 
-def _feedback(check: CheckEnded | None, evidence: Evidence | None, outcome: Outcome) -> str | None:
+def said_by(outcome: Outcome) -> str:
+    """How it ended, and the last line of what it wrote, for somebody who was not there."""
+    evidence = reported(outcome)
+    check = failed_check(evidence)
+    tail = check.ended.output_tail if check is not None else evidence.output_tail if evidence else ""
+    last = next((line.strip() for line in reversed(tail.splitlines()) if line.strip()), "")
+    if not last or last in outcome.summary:
+        return outcome.summary
+    return f"{outcome.summary}: {last[:LAST_LINE]}" if outcome.summary else last[:LAST_LINE]
+
+
+def _command_of(check: CheckEnded, checks: tuple[Check, ...]) -> str:
+    """What the check runs, as it was asked for: a shell line, or words."""
+    found = next((one for one in checks if one.name == check.name), None)
+    if found is None:
+        return check.name
+    return found.argv[-1] if found.argv[1:2] == ("-c",) else " ".join(found.argv)
+
+
+def _feedback(
+    check: CheckEnded | None, evidence: Evidence | None, outcome: Outcome, checks: tuple[Check, ...]
+) -> str | None:
     if check is not None:
-        head = f"The check `{check.name}` did not pass. The end of its output:"
+        head = f"The check `{_command_of(check, checks)}` did not pass. The end of its output:"
         body = check.ended.output_tail
     else:
         head = "The attempt before this one was not accepted. It said:"

@@ -13,10 +13,11 @@ the grant."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tenure.core import events as ev
-from tenure.core.account import HUB_ACCOUNT, Account
-from tenure.core.accounting import give_back, hold, hold_back, set_aside
+from tenure.core.account import HUB_ACCOUNT, Account, project_account
+from tenure.core.accounting import give_back, hold, hold_back, set_aside, share_at_grant
 from tenure.core.asking import ask, settle
 from tenure.core.attempt import Attempt, AttemptState
 from tenure.core.attention import AttentionKind
@@ -24,8 +25,9 @@ from tenure.core.cancellation import finish_cancel
 from tenure.core.circuit import Circuit, units_through
 from tenure.core.commands import Acknowledge, Claim, Claimed, LegAnswer, Offer, Refusal
 from tenure.core.delivery import Delivery, DeliveryState, is_over
+from tenure.core.dependency import fall_back
 from tenure.core.draft import Draft
-from tenure.core.fairness import in_turn
+from tenure.core.fairness import in_turn, turns_after
 from tenure.core.ids import DeliveryId, TaskId
 from tenure.core.late import LateKind
 from tenure.core.limits import GRANTS, PASSED_OVER
@@ -93,31 +95,34 @@ def _grant_for(
     # Some candidates may have gone to an earlier recipient of this very claim.
     limit = units + len(draft.events)
     while len(granted) < units:
-        candidates = in_turn(draft, queues, limit)
-        for task_id in candidates:
+        turns = in_turn(draft, queues, limit)
+        for task_id in turns.order:
             if len(granted) >= units:
                 break  # before an offer is taken: an offer that is taken and not used is lost to the others
             if task_id in seen:
                 continue
             seen.add(task_id)
-            delivery_id = _grant(draft, command, recipient, queues, task_id, offers)
+            delivery_id = _grant(draft, Taking(command, recipient, queues, turns.least), task_id, offers)
             if delivery_id is not None:
                 granted.append(delivery_id)
-        if len(candidates) < limit or limit > PASSED_OVER:
+        if len(turns.order) < limit or limit > PASSED_OVER:
             break
         limit *= 2
     return granted
 
 
-def _grant(
-    draft: Draft,
-    command: Claim,
-    recipient: Recipient,
-    queues: tuple[str, ...],
-    task_id: TaskId,
-    offers: Iterator[Offer],
-) -> DeliveryId | None:
+class Taking(NamedTuple):
+    """Who takes, from which queues, and the fewest turns that count for a project."""
+
+    command: Claim
+    recipient: Recipient
+    queues: tuple[str, ...]
+    least: float
+
+
+def _grant(draft: Draft, taking: Taking, task_id: TaskId, offers: Iterator[Offer]) -> DeliveryId | None:
     """Grant this Task, if nothing keeps it back after all."""
+    command, recipient, queues, least = taking
     task = draft.get(Task, task_id)
     attempt = draft.newest_attempt(task)
     if task.queue_key not in queues or recipient.address in attempt.spec.avoid:
@@ -126,6 +131,8 @@ def _grant(
         return None
     if task.due_at_ms is not None and task.due_at_ms <= draft.now.wall_ms:
         return None  # its deadline has come; that is acted on next
+    if fall_back(draft, task):
+        return None
     found = hold_back(draft, task, attempt)
     if found is not None:
         hold(draft, task, found)
@@ -150,6 +157,7 @@ def _grant(
             isolation=None if recipient.isolation == OPEN else recipient.isolation,
             timeout_s=_time_left_s(draft, task, attempt),
             config_digest=recipient.config_digest or None,
+            turns=turns_after(draft.find(Account, project_account(task.project)), least),
             term_ms=draft.terms.offer_ttl_ms,
         )
     )
@@ -159,7 +167,7 @@ def _grant(
 
 def _time_left_s(draft: Draft, task: Task, attempt: Attempt) -> int | None:
     """What the Attempt may take: its own limit, what is left of its wall time, and the time to the deadline."""
-    share, deadline = attempt.spec.share, task.deadline_ms
+    share, deadline = share_at_grant(draft, task, attempt), task.deadline_ms
     if deadline is not None and deadline <= draft.now.wall_ms:
         deadline = None  # a person wants it in spite of that
     limits = (

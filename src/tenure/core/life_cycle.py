@@ -69,11 +69,13 @@ def end_lease(space: Space, delivery: Delivery, fence: int) -> Task:
     return replace(task, lease=None, fence=fence)
 
 
-def count_running(space: Space, task: Task, more: int) -> None:
-    """A project's open leases, which decide whose turn it is. A lease of before projects were counted counts nothing."""
+def count_running(space: Space, task: Task, more: int, turns: float | None = None) -> None:
+    """A project's open leases, which decide whose turn it is. A lease that was granted before its project had an account
+    was not counted, and its end is taken off all the same: the count may be too low until the last of those is over."""
     account = space.find(Account, project_account(task.project))
     if account is not None:
-        space.put(replace(account, running=max(0, account.running + more)))
+        taken = account.turns if turns is None else turns
+        space.put(replace(account, running=max(0, account.running + more), turns=taken))
 
 
 def free_slot(space: Space, delivery: Delivery) -> Delivery:

@@ -172,6 +172,12 @@ def chain_of(policy: Policy, failure_class: FailureClass | None) -> list[tuple[s
     return chain
 
 
+def back_off_of(policy: Policy) -> Response:
+    """How long a quota without room is left alone: as the policy backs off from it, else by its first response to it."""
+    chain = [response for _, response in chain_of(policy, FailureClass.CAPACITY)]
+    return next((one for one in chain if one.action is Action.BACK_OFF), chain[0])
+
+
 def policy_problems(policy: Policy) -> list[str]:
     """Everything that is wrong with a policy, as sentences; empty when it can be used."""
     found: list[str] = []

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tenure.core import events as ev
 from tenure.core.accounting import free_key
-from tenure.core.asking import closed_refusal, settle
+from tenure.core.asking import closed_refusal, end_task, settle
 from tenure.core.attempt import FINAL_ANSWERS, Answer, Attempt, Relation, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.commands import CloseAttention, Done, Reconcile, Reconciled, Refusal
@@ -186,17 +186,11 @@ def _carry_out(draft: Draft, command: Reconcile, task: Task, attempt: Attempt) -
     if task.is_terminal or task.is_cancel_requested:
         return None
     if command.answer is Answer.RETIRE:
-        draft.emit(
-            ev.TaskEnded(task_id=task.task_id, state=TaskState.FAILED, reason=f"retired: {command.because}")
-        )
+        end_task(draft, task, TaskState.FAILED, f"retired: {command.because}")
     elif command.answer is Answer.ACCEPT:
         end = _accepted(command, draft.world.reports_of(attempt.attempt_id))
         if end is not None:
-            draft.emit(
-                ev.TaskEnded(
-                    task_id=task.task_id, state=end, reason=f"accepted late report: {command.because}"
-                )
-            )
+            end_task(draft, task, end, f"accepted late report: {command.because}")
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenure.core import recovery_events as rv
-from tenure.core.accounting import ask_for_room, hold, hold_back
+from tenure.core.accounting import ask_for_room, hold, hold_back, settle_share
 from tenure.core.asking import settle_all
 from tenure.core.attempt import Attempt, Change, ChangeKind
 from tenure.core.commands import Done
@@ -11,12 +11,27 @@ from tenure.core.dependency import fall_back
 from tenure.core.desk_commands import DueTask, Reconsider
 from tenure.core.draft import Draft
 from tenure.core.hold import Hold, HoldKind
+from tenure.core.ids import Address
+from tenure.core.life_cycle import queue_of
 from tenure.core.policy import Action
 from tenure.core.recipient import Recipient
 from tenure.core.recovering import situation_of, try_again
 from tenure.core.recovery import Plan
 from tenure.core.stopping import request_stop
 from tenure.core.task import StopCause, Task
+
+Line = tuple[str, str, tuple[Address, ...]]
+"""Held Tasks that nothing but their order tells apart: their project, their queue, and whom they must not go to."""
+
+
+def line_of(task: Task, attempt: Attempt) -> Line:
+    """The line of a Task that has this newest Attempt."""
+    return task.project, queue_of(task, attempt), attempt.spec.avoid
+
+
+def is_going(task: Task) -> bool:
+    """Can a recipient take it, or has one? A hold that is lifted is not always enough."""
+    return task.queue_key is not None or task.lease is not None
 
 
 def decide_reconsider(draft: Draft, command: Reconsider) -> Done:
@@ -33,6 +48,8 @@ def decide_reconsider(draft: Draft, command: Reconsider) -> Done:
     because = (
         "the challenge was answered" if task.hold.kind is HoldKind.REVIEW else f"{task.hold.subject} is free"
     )
+    if task.hold.kind is HoldKind.BUDGET:
+        settle_share(draft, task, because)
     draft.emit(rv.TaskReleased(task_id=task.task_id, because=because))
     if task.hold.kind is HoldKind.REVIEW:
         fall_back(draft, draft.get(Task, task.task_id))
@@ -44,6 +61,8 @@ def _held_on(draft: Draft, task: Task, before: Hold, found: Hold) -> Done:
     if found.subject == before.subject:
         ask_for_room(draft, task, found)
         return Done(replayed=True)
+    if before.kind is HoldKind.BUDGET:
+        settle_share(draft, task, f"it waits for {found.subject} now")
     hold(draft, task, found)
     return Done()
 

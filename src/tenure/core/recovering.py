@@ -1,24 +1,21 @@
 """Carrying out what the policy plans after a failed Attempt, within the Task's budget.
 
-Everything of one decision is in one commit: what was decided and by which rule, the circuit, the next Attempt or the
-question. A second look at the same Attempt decides nothing (`Task.decided`)."""
+Everything of one decision is in one commit: what was decided and by which rule, the next Attempt or the question. A
+second look at the same Attempt decides nothing (`Task.decided`)."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tenure.core import desk_events as de
-from tenure.core import events as ev
 from tenure.core import recovery_events as rv
-from tenure.core.asking import ask
+from tenure.core.asking import ask, end_task
 from tenure.core.attempt import Attempt, AttemptSpec, Hypothesis, Outcome, Verdict
 from tenure.core.attention import AttentionKind
-from tenure.core.circuit import Circuit, is_news
 from tenure.core.creation import create_attempt, work_digest
 from tenure.core.delivery import Delivery
 from tenure.core.draft import Draft
 from tenure.core.exhaustion import exhaust, run_out
-from tenure.core.failure import FailureClass
+from tenure.core.failure import UNCLASSIFIED, FailureClass
 from tenure.core.findings import Findings, findings_of, judged_class
 from tenure.core.hold import Hold, HoldKind
 from tenure.core.ids import Address
@@ -60,16 +57,23 @@ def recover(draft: Draft, task: Task, attempt: Attempt) -> None:
             asks=chosen.spec is None and chosen.action is not Action.END,
         )
     )
-    _mind_circuit(draft, attempt, findings, chosen)
     if chosen.action is Action.END:
         reason = attempt.outcome.summary if attempt.outcome else ""
-        draft.emit(
-            ev.TaskEnded(task_id=task.task_id, state=TaskState.FAILED, reason=reason or str(attempt.verdict))
-        )
+        end_task(draft, task, TaskState.FAILED, reason or str(attempt.verdict))
+    elif dimensions := _time_is_up(draft, attempt):
+        exhaust(draft, draft.get(Task, task.task_id), dimensions)
     elif chosen.spec is None:
         _ask(draft, situation, chosen)
     else:
         try_again(draft, attempt, findings, chosen)
+
+
+def _time_is_up(draft: Draft, attempt: Attempt) -> tuple[str, ...]:
+    """An Attempt that ran into its time limit because that of its Task was over is no failure of its own."""
+    if attempt.verdict is not Verdict.TIMED_OUT:
+        return ()
+    over = run_out(draft.get(Task, attempt.task_id), draft.now.wall_ms)
+    return over if {"wall_s", "deadline"}.intersection(over) else ()
 
 
 def situation_of(draft: Draft, task: Task, attempt: Attempt) -> Situation:
@@ -81,7 +85,7 @@ def situation_of(draft: Draft, task: Task, attempt: Attempt) -> Situation:
         task=task,
         attempt=attempt,
         policy=policy,
-        findings=findings_of(attempt.outcome or Outcome(Verdict.FAILED), policy),
+        findings=findings_of(attempt.outcome or Outcome(Verdict.FAILED), policy, attempt.spec.checks),
         recipient=recipient.address if recipient is not None else None,
         config_digest=(delivery.config_digest or "") if delivery is not None else "",
         now_digest=recipient.config_digest if recipient is not None else "",
@@ -142,14 +146,15 @@ def _ask(draft: Draft, situation: Situation, chosen: Plan) -> None:
     if chosen.action is Action.HOLD and situation.recipient is not None:
         held = Hold(HoldKind.CONFIGURATION, situation.recipient, chosen.because, situation.config_digest)
         draft.emit(rv.TaskHeld(task_id=attempt.task_id, hold=held))
-    said = attempt.outcome.summary if attempt.outcome else ""
     what = f"failed ({findings.failure_class})" if findings.failure_class else "ran into its time limit"
-    told = f": {said}" if said else ""
+    told = f": {findings.said}" if findings.said else ""
+    if findings.rule == UNCLASSIFIED:
+        told += "; no rule of its policy knows this end"
     ask(
         draft,
         kind,
         attempt.attempt_id,
-        f"{attempt.attempt_id} {what}{told}; {chosen.because}",
+        f'{attempt.attempt_id} ("{situation.task.title}") {what}{told}; {chosen.because}',
         {
             "class": findings.failure_class,
             "rule": findings.rule,
@@ -159,36 +164,3 @@ def _ask(draft: Draft, situation: Situation, chosen: Plan) -> None:
             "signature": findings.signature,
         },
     )
-
-
-def _mind_circuit(draft: Draft, attempt: Attempt, findings: Findings, chosen: Plan) -> None:
-    """A quota that has no room is left alone; one that has served closes its circuit."""
-    if attempt.last_delivery is None:
-        return
-    delivery = draft.get(Delivery, attempt.last_delivery)
-    if findings.failure_class is not FailureClass.CAPACITY:
-        close_circuits(draft, delivery, f"{attempt.attempt_id} was served")
-        return
-    recipient = draft.get(Recipient, delivery.recipient)
-    quota = recipient.quotas[0 if findings.is_local else -1]
-    until_ms = chosen.until_ms
-    if until_ms is None:
-        return
-    known = draft.find(Circuit, quota)
-    if is_news(known, delivery):
-        said = attempt.outcome.summary if attempt.outcome else ""
-        draft.emit(
-            de.CircuitOpened(
-                quota=quota, until_ms=until_ms, because=said or findings.rule, attempt=attempt.attempt_id
-            )
-        )
-    elif known is not None and until_ms > known.until_ms:
-        draft.emit(de.CircuitExtended(quota=quota, until_ms=until_ms))
-
-
-def close_circuits(draft: Draft, delivery: Delivery, because: str) -> None:
-    """Something that was granted after a circuit opened did not fail for lack of room."""
-    for quota in draft.get(Recipient, delivery.recipient).quotas:
-        circuit = draft.find(Circuit, quota)
-        if circuit is not None and not circuit.is_closed and is_news(circuit, delivery):
-            draft.emit(de.CircuitClosed(quota=quota, because=because))

@@ -19,7 +19,7 @@ from tenure.core.failure import FailureClass
 from tenure.core.findings import Findings
 from tenure.core.ids import Address
 from tenure.core.limits import AVOIDED
-from tenure.core.policy import TRANSIENT, Action, Policy, Response, chain_of
+from tenure.core.policy import LAST, TRANSIENT, Action, Policy, Response, chain_of
 from tenure.core.task import Task
 
 
@@ -43,7 +43,7 @@ class Situation(Struct, frozen=True, kw_only=True):
 
 class Plan(Struct, frozen=True, kw_only=True):
     """`because` says in one sentence why this and nothing else. `spec`: of one more Attempt, with `relation` and
-    `changes`; `ready_at_ms`: not before. `until_ms`: how long the provider's account is left alone."""
+    `changes`; `ready_at_ms`: not before."""
 
     action: Action
     because: str
@@ -54,7 +54,6 @@ class Plan(Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...] = ()
     transient: bool = False
     ready_at_ms: int | None = None
-    until_ms: int | None = None
 
 
 def plan(situation: Situation) -> Plan:
@@ -101,19 +100,23 @@ def _back_off(situation: Situation, response: Response) -> Plan | str:
         spec=situation.attempt.spec,
         transient=True,
         ready_at_ms=until_ms if is_bound else now_ms + wait_ms,
-        until_ms=until_ms,
     )
 
 
-def _again(situation: Situation, _response: Response) -> Plan | str:
+def _again(situation: Situation, response: Response) -> Plan | str:
     if situation.findings.failure_class not in TRANSIENT:
         return "the same spec after the same failure would fail the same way"
     spec = replace(situation.attempt.spec, session_id=None, pin=None)
+    # The first loss may be chance; what is lost so again needs time to come right.
+    times = situation.task.tally.signatures.get(situation.findings.signature, 0)
+    wait_ms = pause_ms(situation.attempt.attempt_id, times - 1, response) if times else 0
     return Plan(
         action=Action.AGAIN,
-        because="the process was lost, which passes",
+        because="the process was lost, which passes"
+        + ("; lost so before, it waits a little" if times else ""),
         spec=spec,
         transient=True,
+        ready_at_ms=situation.now_ms + wait_ms if wait_ms else None,
     )
 
 
@@ -229,10 +232,10 @@ _MAKERS: dict[Action, Callable[[Situation, Response], Plan | str]] = {
 
 
 def is_refunded(findings: Findings, action: Action) -> bool:
-    """Capacity is nobody's fault: the Attempt does not count. One that a policy repeats at once does, or it would go on
-    without end."""
-    at_once = action in (Action.AGAIN, Action.RESUME)
-    return findings.failure_class is FailureClass.CAPACITY and not at_once
+    """Capacity is nobody's fault: the Attempt does not count where it is waited out, or where nothing follows by itself.
+    One that a policy answers with another Attempt at once does, or it would go on without end."""
+    is_bounded = action is Action.BACK_OFF or action in LAST
+    return findings.failure_class is FailureClass.CAPACITY and is_bounded
 
 
 def is_improved(task: Task, findings: Findings) -> bool:

@@ -64,8 +64,8 @@ class BudgetReserved(TaskEvent, frozen=True, kw_only=True, tag="budget_reserved"
 
 
 class BudgetSettled(TaskEvent, frozen=True, kw_only=True, tag="budget_settled"):
-    """What was set aside is given back, and what was used is counted. A late word of more that was used (`told`)
-    has nothing set aside."""
+    """What was set aside is given back, and what was used is counted. Nothing is set aside in accounts that got their limits
+    after the grant, nor for a late word of more that was used (`told`), which counts for an open Task as well."""
 
     delivery_id: DeliveryId
     accounts: tuple[str, ...]

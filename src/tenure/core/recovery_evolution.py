@@ -30,6 +30,7 @@ def recovery_decided(space: Space, event: rv.RecoveryDecided, _now: Now) -> None
 
 def tallied(tally: Tally, event: rv.RecoveryDecided) -> Tally:
     """What a Task has used once this was decided. A refunded Attempt says nothing of the Task."""
+    tally = replace(tally, last=event.signature or None)
     if event.refunded:
         return replace(tally, refunded=tally.refunded + 1, waits=tally.waits + 1)
     if event.failure_class is None and event.verdict is Verdict.CANCELED:
@@ -82,7 +83,12 @@ def budget_settled(space: Space, event: rv.BudgetSettled, now: Now) -> None:
         space.put(replace(account, reserved=reserved, used=account.used.plus(event.used)))
     delivery = get(space, Delivery, event.delivery_id)
     usage = delivery.usage if event.told is None else highest(delivery.usage, event.told)
-    space.put(replace(delivery, reserved=delivery.reserved.minus(event.reserved), usage=usage))
+    accounts = tuple(dict.fromkeys((*delivery.accounts, *event.accounts)))
+    reserved = delivery.reserved.minus(event.reserved)
+    space.put(replace(delivery, accounts=accounts, reserved=reserved, usage=usage))
+    task = get(space, Task, event.task_id)
+    if event.told is not None and not task.is_terminal:
+        space.put(replace(task, tally=replace(task.tally, used=task.tally.used.plus(event.used))))
 
 
 def budget_exhausted(space: Space, event: rv.BudgetExhausted, _now: Now) -> None:

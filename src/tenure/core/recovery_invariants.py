@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from tenure.core.account import HUB_ACCOUNT, Account, project_account
+from tenure.core.account import HUB_ACCOUNT, Account, project_account, used_up
 from tenure.core.asking import ABOUT_ATTEMPT, ABOUT_TASK
-from tenure.core.attempt import Attempt
+from tenure.core.attempt import Attempt, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
-from tenure.core.budget import NOTHING, Amounts, amounts_of, exhausted, highest
+from tenure.core.budget import NOTHING, Amounts, Share, amounts_of, exhausted, highest
 from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.gate import Gate
@@ -21,7 +21,7 @@ from tenure.core.policy import AUTHOR, TRANSIENT
 from tenure.core.recipient import Node, Recipient
 from tenure.core.recovery import is_failure
 from tenure.core.review import Review
-from tenure.core.task import Task, TaskState
+from tenure.core.task import Stop, StopCause, Task, TaskState
 from tenure.core.world import World
 
 WAITS_FOR_WORD = (AttentionKind.UNKNOWN, *ABOUT_ATTEMPT)
@@ -128,7 +128,8 @@ def _reason_violations(world: World, attempt: Attempt) -> list[str]:
     if why is None or before is None or attempt.spec.follows != before.number:
         return [f"reasoned_retry: {name} says neither what it follows nor why"]
     is_changed = why.before_digest != why.after_digest or any(one.before != one.after for one in why.changes)
-    passes = attempt.spec.failure_class in TRANSIENT
+    # What was stopped has not failed.
+    passes = attempt.spec.failure_class in TRANSIENT or before.verdict is Verdict.CANCELED
     if why.by.startswith(AUTHOR):
         if not is_changed and not (why.transient and passes):
             return [f"reasoned_retry: {name} was made by {why.by} and changes nothing"]
@@ -150,6 +151,8 @@ def _account_violations(world: World) -> list[str]:
         name = account.account_id
         if account.reserved != reserved[name]:
             found.append(f"bounded: {name} has {account.reserved} set aside, its leases {reserved[name]}")
+        if _is_open(world, _K.EXHAUSTED, name) and used_up(account) is None:
+            found.append(f"bounded: people are asked for more of {name}, which has room")
         if account.running != running[name]:
             found.append(f"fair shares: {name} counts {account.running} leases, {running[name]} are open")
     return found
@@ -209,10 +212,29 @@ def _new_attempt(before: World, after: World, attempt: Attempt) -> list[str]:
         found.append(f"bounded: {name} was made for a time after the deadline")
     was_asked = _is_open(before, _K.EXHAUSTED, task.task_id)
     is_asked = _is_open(after, _K.EXHAUSTED, task.task_id)
-    was_stopped = task.stop is not None and task.stop.number == attempt.number - 1
-    if is_asked or (was_stopped and not was_asked):
+    stop = task.stop if task.stop is not None and task.stop.number == attempt.number - 1 else None
+    is_stopped = stop is not None and (
+        stop.cause is StopCause.PERSON or not _is_moved(after, task, attempt, stop)
+    )
+    if is_asked or (is_stopped and not was_asked):
         found.append(f"bounded: {name} was made although a person is to say whether it goes on")
     return found
+
+
+def _is_moved(after: World, task: Task, attempt: Attempt, stop: Stop) -> bool:
+    """May the machine itself go on after this stop: can the Attempt use more than the one before had left?"""
+    before = after.find(Attempt, attempt_id(task.task_id, stop.number))
+    delivery = (
+        after.find(Delivery, before.last_delivery) if before is not None and before.last_delivery else None
+    )
+    if before is None or delivery is None:
+        return "deadline" in stop.dimensions
+    had, has, used = before.spec.share or Share(), attempt.spec.share or Share(), amounts_of(delivery.usage)
+    for name in set(stop.dimensions) & set(Share.__struct_fields__):
+        limit, now = getattr(had, name), getattr(has, name)
+        if limit is not None and now is not None and now <= limit - getattr(used, name):
+            return False
+    return True
 
 
 def _new_grant(before: World, after: World, delivery: Delivery) -> list[str]:
@@ -315,8 +337,9 @@ def _account_steps(before: World, after: World) -> list[str]:
 
 
 def _charges(before: World, after: World) -> list[str]:
-    """What a Delivery used is charged to its accounts once, whenever it is heard of."""
+    """What a Delivery used is charged once, whenever it is heard of: to its accounts, and to its Task while that goes on."""
     charged: dict[str, Amounts] = defaultdict(Amounts)
+    found: list[str] = []
     for delivery in after.every(Delivery):
         earlier = before.find(Delivery, delivery.delivery_id)
         if earlier is None or delivery.ended_at_ms is None:
@@ -325,7 +348,10 @@ def _charges(before: World, after: World) -> list[str]:
         new = told if earlier.ended_at_ms is None else told.minus(amounts_of(earlier.usage))
         for name in delivery.accounts:
             charged[name] = charged[name].plus(new)
-    found: list[str] = []
+        # What was handed back never ran, as far as its Task is concerned.
+        if earlier.ended_at_ms is not None or delivery.end_reason != "handed back":
+            charged[delivery.task_id] = charged[delivery.task_id].plus(new)
+        found += _uncharged(after, delivery, new)
     for account in after.every(Account):
         was = before.find(Account, account.account_id)
         if was is None or was.since_ms != account.since_ms:
@@ -335,7 +361,25 @@ def _charges(before: World, after: World) -> list[str]:
             found.append(
                 f"bounded: {account.account_id} was charged {grown} for {charged[account.account_id]}"
             )
+    for task in before.every(Task):
+        later = after.find(Task, task.task_id)
+        grown = later.tally.used.minus(task.tally.used) if later is not None else NOTHING
+        if not task.is_terminal and grown != charged[task.task_id]:
+            found.append(f"bounded: {task.task_id} counts {grown} for {charged[task.task_id]}")
     return found
+
+
+def _uncharged(after: World, delivery: Delivery, new: Amounts) -> list[str]:
+    """The accounts that limit its Task and know nothing of what it used."""
+    task = after.find(Task, delivery.task_id)
+    if task is None or new == NOTHING:
+        return []
+    named = (after.find(Account, one) for one in (project_account(task.project), HUB_ACCOUNT))
+    return [
+        f"bounded: {one.account_id} is not charged for {delivery.delivery_id}"
+        for one in named
+        if one is not None and one.is_limited and one.account_id not in delivery.accounts
+    ]
 
 
 def _covers(whole: Amounts, part: Amounts) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from tenure.core import events as ev
 from tenure.core.accounting import give_back, settle_late
-from tenure.core.asking import ask
+from tenure.core.asking import ask, settle
 from tenure.core.attempt import Attempt, Outcome, Verdict
 from tenure.core.attention import AttentionKind
 from tenure.core.cancellation import finish_cancel
@@ -133,6 +133,7 @@ def decide_hand_back(draft: Draft, command: HandBack) -> LegAnswer:
             detail=command.detail,
         )
     )
+    settle(draft, AttentionKind.STALLED, delivery.attempt_id, "it was handed back")
     give_back(draft, delivery)
     if task.is_cancel_requested:
         finish_cancel(draft, draft.get(Task, task.task_id), CancelStep.ACKNOWLEDGED)

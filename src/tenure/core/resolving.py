@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from tenure.core.answers import About, answers_to
+from tenure.core.answers import Subject, answers_to
 from tenure.core.asking import closed_refusal
 from tenure.core.attempt import Answer, Attempt
 from tenure.core.attention import Attention, AttentionKind
@@ -57,7 +57,9 @@ class Word(Struct, frozen=True, kw_only=True):
     changes: Changes = Changes()
 
 
-def resolution(item: Attention, about: About, newest: Attempt | None, word: Word) -> Command | Done | Refusal:
+def resolution(
+    item: Attention, about: Subject, newest: Attempt | None, word: Word
+) -> Command | Done | Refusal:
     """The command that gives this answer; `Done` if it was given before; or why it is none. `newest`: the newest Attempt
     of the Task that the question is about."""
     if len(word.because) > REASON_LENGTH:
@@ -83,6 +85,13 @@ def resolution(item: Attention, about: About, newest: Attempt | None, word: Word
 
 
 def _not_offered(item: Attention, offered: dict[str, str], answer: str) -> Refusal:
+    if item.kind is AttentionKind.EXHAUSTED and not item.subject.startswith("t_"):
+        return Refusal(
+            "not_offered",
+            f"{answer[:40]!r} is no answer to {item.item_id}: {item.subject} is an account. Say what it may use from now on with "
+            f"`tenure budget set {item.subject}`; its Tasks go on by themselves then.",
+            {"offered": offered, "account": item.subject},
+        )
     listed = "; ".join(f"`{name}` {does}" for name, does in offered.items())
     return Refusal(
         "not_offered",
@@ -92,7 +101,7 @@ def _not_offered(item: Attention, offered: dict[str, str], answer: str) -> Refus
     )
 
 
-def _was_given(item: Attention, about: About, newest: Attempt | None, word: Word) -> bool:
+def _was_given(item: Attention, about: Subject, newest: Attempt | None, word: Word) -> bool:
     """Is the question closed because of this very answer?"""
     match word.answer:
         case "cancel":
@@ -152,13 +161,6 @@ def _give_up(item: Attention, word: Word) -> Command:
 
 
 def _raise(item: Attention, word: Word) -> Command | Refusal:
-    if not item.subject.startswith("t_"):
-        return Refusal(
-            "invalid",
-            f"{item.subject} is an account: say what it may use from now on with `tenure budget set`. Its Tasks go on by "
-            "themselves.",
-            {"account": item.subject},
-        )
     if word.more == Budget() and word.deadline_ms is None:
         return Refusal("invalid", "say by how much: `more` or `deadline_at` is needed.", {"field": "more"})
     return RaiseBudget(_task_id(item), word.more, word.deadline_ms, word.by, word.because)

@@ -2,25 +2,31 @@
 
 A person, a budget or a deadline asks for it. The steps are those of a cancellation (`cancellation`): what was not
 acknowledged is taken back at once, what runs keeps its fence until its node reports or the grace is over, and whatever it
-reports is its verdict. What follows depends on the cause: a person says what comes next, a budget is exhausted."""
+reports is its verdict. What follows depends on the cause: a person says what comes next; a budget is exhausted, unless it
+was raised meanwhile."""
 
 from __future__ import annotations
+
+from msgspec.structs import replace
 
 from tenure.core import events as ev
 from tenure.core import recovery_events as rv
 from tenure.core.accounting import give_back
 from tenure.core.asking import ask, settle
-from tenure.core.attempt import Attempt, AttemptState, Verdict
+from tenure.core.attempt import Attempt, AttemptSpec, AttemptState, Hypothesis, Relation, Verdict
 from tenure.core.attention import AttentionKind
 from tenure.core.commands import CancelAnswer, Refusal
+from tenure.core.creation import create_attempt, work_digest
 from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.desk_commands import StopAttempt
 from tenure.core.draft import Draft
-from tenure.core.exhaustion import exhaust
+from tenure.core.exhaustion import exhaust, still_out
 from tenure.core.ids import attempt_id
 from tenure.core.limits import REASON_LENGTH
-from tenure.core.policy import Action
+from tenure.core.policy import AUTHOR, Action
 from tenure.core.task import CANCEL_TRANSITIONS, CancelStep, Stop, StopCause, Task
+
+RAISED = "its budget was raised while it ran"
 
 
 def decide_stop(draft: Draft, command: StopAttempt) -> CancelAnswer | Refusal:
@@ -104,13 +110,52 @@ def finish_stop(draft: Draft, task: Task) -> None:
     for step in (CancelStep.RECONCILED, CancelStep.TERMINATED):
         advance_stop(draft, draft.get(Task, task.task_id), step)
     task = draft.get(Task, task.task_id)
-    attempt = draft.newest_attempt(task)
-    if task.stop is None or attempt.verdict in (Verdict.COMPLETED, Verdict.ASKED, Verdict.UNKNOWN):
+    attempt, stop = draft.newest_attempt(task), task.stop
+    if stop is None or not task.is_stopping:
         return
-    if task.stop.cause is StopCause.PERSON:
-        _ask_what_next(draft, task.stop, attempt)
-    else:
-        exhaust(draft, task, task.stop.dimensions)
+    if attempt.verdict in (Verdict.COMPLETED, Verdict.ASKED, Verdict.UNKNOWN):
+        return
+    if stop.cause is StopCause.PERSON:
+        _ask_what_next(draft, stop, attempt)
+    elif dimensions := still_out(draft, task, attempt, stop.dimensions):
+        exhaust(draft, task, dimensions)
+    elif attempt.verdict is Verdict.CANCELED:
+        _go_on(draft, attempt)
+    # Else it failed by itself, and its policy says what follows.
+
+
+def _go_on(draft: Draft, attempt: Attempt) -> None:
+    """It was stopped for a limit that a person has moved meanwhile. What was stopped has not failed, so its spec may be
+    tried again."""
+    draft.emit(
+        rv.RecoveryDecided(
+            task_id=attempt.task_id,
+            number=attempt.number,
+            verdict=Verdict.CANCELED,
+            rule="raised-while-it-ran",
+            policy=attempt.spec.policy,
+            evidence_digest="",
+            signature="",
+            response="none",
+            action=Action.AGAIN,
+            because=RAISED,
+        )
+    )
+    same = work_digest(attempt.spec)
+    spec: AttemptSpec = replace(
+        attempt.spec,
+        follows=attempt.number,
+        relation=Relation.RETRY,
+        failure_class=None,
+        hypothesis=Hypothesis(
+            because=RAISED,
+            by=f"{AUTHOR}{attempt.spec.policy}",
+            before_digest=same,
+            after_digest=same,
+            transient=True,
+        ),
+    )
+    create_attempt(draft, attempt.task_id, attempt.number + 1, spec)
 
 
 def _ask_what_next(draft: Draft, stop: Stop, attempt: Attempt) -> None:

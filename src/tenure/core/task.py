@@ -23,6 +23,8 @@ DEFAULT_PROJECT = "default"
 """The project of a Task that names none."""
 AGEING_MS = 600_000
 """What one step of priority is worth: ten minutes of waiting."""
+TITLE = 60
+"""Characters of an objective that stand in a sentence."""
 PRIORITY = 10
 """The highest priority; the lowest is its negative."""
 
@@ -150,7 +152,8 @@ class Task(Struct, frozen=True):
     Task overtakes those that came at most so much before it, and none waits for ever. `due_at_ms`: when its deadline
     must be looked at. `budget` is what holds for it, `tally` what it has used. `hold`: what keeps it out of its queue
     beside the rest; `held_on` is the hold's subject. `decided`: the newest
-    Attempt whose end was decided about. `stop`: how far the stopping of its newest Attempt has come."""
+    Attempt whose end was decided about. `stop`: how far the stopping of its newest Attempt has come. `met_through`: which
+    Task stands for a dependency that did not complete itself, for each that one does."""
 
     task_id: TaskId
     spec: TaskSpec
@@ -188,6 +191,7 @@ class Task(Struct, frozen=True):
     decided: int = 0
     held_on: str | None = None
     stop: Stop | None = None
+    met_through: dict[TaskId, TaskId] = {}
 
     @property
     def key(self) -> str:
@@ -200,6 +204,12 @@ class Task(Struct, frozen=True):
     @property
     def is_cancel_requested(self) -> bool:
         return self.cancel_step is not None
+
+    @property
+    def title(self) -> str:
+        """The beginning of its objective: what people know it by."""
+        line = self.spec.objective.strip().splitlines()[0]
+        return line if len(line) <= TITLE else f"{line[: TITLE - 1]}…"
 
     @property
     def is_stopping(self) -> bool:

@@ -10,7 +10,7 @@ from tenure.core.attempt import ANSWER_TRANSITIONS, Answer, Attempt, AttemptStat
 from tenure.core.attention import Attention, item_id
 from tenure.core.canonical import digest
 from tenure.core.delivery import Delivery, DeliveryState, Now, term_from
-from tenure.core.ids import attempt_id
+from tenure.core.ids import TaskId, attempt_id
 from tenure.core.life_cycle import lift_block, queued, to_attempt, to_task
 from tenure.core.policy import AUTHOR
 from tenure.core.task import CANCEL_TRANSITIONS, DEFAULT_PROJECT, CancelStep, Task, TaskState
@@ -99,6 +99,8 @@ def dependency_completed(space: Space, event: ev.DependencyCompleted, now: Now) 
         task,
         waits_for=tuple(one for one in task.waits_for if one != event.dependency),
         failed_dependencies=tuple(one for one in task.failed_dependencies if one != event.dependency),
+        met_through=_without(task.met_through, event.dependency)
+        | ({event.dependency: event.through} if event.through != event.dependency else {}),
     )
     attempt = get(space, Attempt, attempt_id(task.task_id, task.attempts))
     space.put(queued(task, attempt, max(now.wall_ms, task.ready_at_ms)))
@@ -111,9 +113,14 @@ def dependency_failed(space: Space, event: ev.DependencyFailed, _now: Now) -> No
             task,
             waits_for=tuple(one for one in task.waits_for if one != event.dependency),
             failed_dependencies=(*task.failed_dependencies, event.dependency),
+            met_through=_without(task.met_through, event.dependency),
             queue_key=None,
         )
     )
+
+
+def _without(met_through: dict[TaskId, TaskId], dependency: TaskId) -> dict[TaskId, TaskId]:
+    return {one: through for one, through in met_through.items() if one != dependency}
 
 
 def attempt_approved(space: Space, event: ev.AttemptApproved, now: Now) -> None:

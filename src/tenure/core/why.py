@@ -14,6 +14,7 @@ from tenure.core.attempt import Answer, Attempt, AttemptState, Verdict
 from tenure.core.attention import Attention, AttentionKind
 from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery
+from tenure.core.gate import GATE_PREFIX, Gate
 from tenure.core.hold import Hold, HoldKind
 from tenure.core.ids import EffectId, NodeId, TaskId
 from tenure.core.recipient import Node, Recipient
@@ -37,7 +38,8 @@ DECISIONS = (
 class WhyFacts(Struct, frozen=True):
     """What `why` looks at: the Task, its newest Attempt, the Delivery of its open lease, every recipient that
     serves its route (declared or not), their nodes, which nodes are connected now, open attention items about it, the open
-    circuits, the accounts of the hub and of its project, and open reviews of Tasks that it waits for."""
+    circuits, the accounts of the hub and of its project, open reviews of Tasks that it waits for, and the gate of the
+    key that it is held on."""
 
     task: Task
     attempt: Attempt
@@ -49,6 +51,7 @@ class WhyFacts(Struct, frozen=True):
     circuits: dict[str, Circuit] = {}
     accounts: dict[str, Account] = {}
     reviews: dict[TaskId, Review] = {}
+    gates: dict[str, Gate] = {}
 
 
 def why(facts: WhyFacts, now_ms: int) -> Reason:
@@ -229,7 +232,7 @@ def _waits(facts: WhyFacts, now_ms: int) -> Reason:
     if task.waits_for:
         return _dependency(facts)
     if task.hold is not None:
-        return _hold(task.hold)
+        return _hold(task.hold, facts.gates)
     if task.ready_at_ms > now_ms:
         return _later(facts)
     around = Surroundings(
@@ -263,9 +266,10 @@ def _dependency(facts: WhyFacts) -> Reason:
     return Reason("dependency", f"it waits for {other}{more} {how}", blocker=other)
 
 
-def _hold(hold: Hold) -> Reason:
+def _hold(hold: Hold, gates: dict[str, Gate]) -> Reason:
+    if hold.kind is HoldKind.KEY:
+        return _key(hold, gates.get(hold.subject.removeprefix(GATE_PREFIX)))
     ends = {
-        HoldKind.KEY: "it starts when that one is over",
         HoldKind.BUDGET: "it goes on when others give back what they have reserved, or the budget is raised",
         HoldKind.REVIEW: "it goes on when that is answered",
     }
@@ -276,6 +280,16 @@ def _hold(hold: Hold) -> Reason:
         rule,
         blocker=hold.subject,
     )
+
+
+def _key(hold: Hold, gate: Gate | None) -> Reason:
+    """Who has the key now. The hold names who had it when the Task was held, and that one may be over."""
+    sentence = f"{hold.because}; it starts when that one is over"
+    if gate is not None and gate.holder is not None:
+        sentence = f"{gate.holder} has its concurrency key {gate.key!r}; it starts when that one is over"
+    elif gate is not None:
+        sentence = f"its concurrency key {gate.key!r} is free, and those before it may take it first; it starts when it is its turn"
+    return Reason("held_key", sentence, "never_silent", blocker=hold.subject)
 
 
 def _later(facts: WhyFacts) -> Reason:

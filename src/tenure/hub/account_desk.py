@@ -88,7 +88,7 @@ class AccountDesk:
             used=_amounts(tally.used),
             attempts=task.attempts,
             refunded=tally.refunded,
-            repeats=max(tally.signatures.values(), default=0),
+            repeats=tally.repeats,
             interruptions=tally.interruptions,
             rounds=tally.rounds,
             exhausted=exhausted(task.budget, tally, task.attempts),

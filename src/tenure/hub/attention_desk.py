@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from tenure import errors as er
 from tenure.core import commands as cm
 from tenure.core.account import PROJECT_PREFIX
-from tenure.core.answers import About, answers_to
+from tenure.core.answers import Subject, answers_to
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, Severity, severity_of
 from tenure.core.desk_commands import AssignAttention, SnoozeAttention
@@ -37,6 +37,7 @@ from tenure.hub.queries import Queries, place_in
 from tenure.hub.service import Hub, accepted, error_of
 from tenure.ledger.port import PAGE, Opened
 from tenure.providers.port import Result
+from tenure.wire.answer_fields import FIELDS_OF, misplaced
 from tenure.wire.attention import (
     AnswerRequest,
     AssignRequest,
@@ -194,9 +195,10 @@ class AttentionDesk:
             NotFoundError: there is no such question.
             NotOfferedError: this is no answer to it now; the error lists those that are. Or it was answered.
             ConflictError: its facts have changed since they were read.
-            InvalidError: the answer is none at all, or lacks what it needs.
+            InvalidError: the answer is none at all, lacks what it needs, or comes with what it does not take.
         """
         _check_answer(asked.answer)
+        _check_fields(asked)
         async with self._answering:
             item = await self._item(item_id)
             (prepared,) = await self._prepare([item], lambda _, newest: _word(who, asked, newest))
@@ -319,6 +321,17 @@ def _check_answer(answer: str) -> None:
         )
 
 
+def _check_fields(asked: AnswerRequest) -> None:
+    wrong = misplaced(asked)
+    if wrong:
+        takes = ", ".join(FIELDS_OF.get(asked.answer, ())) or "nothing beside `because`"
+        raise er.InvalidError(
+            f"{', '.join(wrong)}: does not go with the answer `{asked.answer}`, which takes {takes}; nothing was done.",
+            field=wrong[0],
+            fields=list(wrong),
+        )
+
+
 def _for(who: Principal, where: ItemFilter) -> ItemFilter:
     return replace(where, assigned=who.name) if where.assigned == ME else where
 
@@ -340,7 +353,7 @@ def _word(who: Principal, asked: AnswerRequest, newest: Attempt | None) -> Word:
 
 def _prepared(
     item: Attention,
-    about: About,
+    about: Subject,
     newest: dict[str, Attempt],
     word: Callable[[Attention, Attempt | None], Word],
 ) -> Prepared:

@@ -12,6 +12,15 @@ from tenure.core.attention import Attention, severity_of
 from tenure.wire.attention import AttentionBody
 from tenure.wire.codec import instant, instant_or_none
 
+_NAMES = {
+    "cost_usd_micros": "what it may spend",
+    "wall_s": "time of running",
+    "wall_ms": "time of running",
+    "repeats": "repeats of one failure",
+    "interruptions": "questions to people",
+    "rounds": "rounds without being better",
+    "deadline": "time until its deadline",
+}
 LISTED = 20
 """Things of one kind that an explanation names; all of them are in the facts."""
 
@@ -33,15 +42,17 @@ def attention_body(item: Attention, answers: dict[str, str]) -> AttentionBody:
         assigned_to=item.assigned_to,
         snoozed_until_at=instant_or_none(item.snoozed_until_ms),
         closed_by=item.closed_by,
-        explanation=tuple(explained(msgspec.json.decode(item.facts))),
+        explanation=tuple(explained(msgspec.json.decode(item.facts), item.summary)),
     )
 
 
-def explained(facts: Any) -> Iterable[str]:
-    """The facts of a question in sentences, in a fixed order; those that no sentence is known for come last, by name."""
+def explained(facts: Any, summary: str = "") -> Iterable[str]:
+    """The facts of a question in sentences, in a fixed order; those that no sentence is known for come last, by name. What
+    the summary says in the same words is not said again."""
     if not isinstance(facts, dict):
         return
     told: dict[str, Any] = dict(facts)  # pyright: ignore[reportUnknownArgumentType] - decoded from our own record
+    told = {name: value for name, value in told.items() if not (isinstance(value, str) and value == summary)}
     for name, sentences in SENTENCES.items():
         if told.get(name):
             yield from sentences(told)
@@ -57,7 +68,17 @@ def _judged(facts: dict[str, Any]) -> Iterable[str]:
 
 
 def _exhausted(facts: dict[str, Any]) -> Iterable[str]:
-    yield f"used up: {', '.join(map(str, facts['exhausted']))}"
+    limit = facts.get("limit")
+    for one in facts["exhausted"]:
+        named = _NAMES.get(one, str(one).replace("_", " "))
+        yield f"used up: {named}" + (
+            "" if limit is None else f", of which the limit is {_amount(one, limit)}"
+        )
+
+
+def _share(facts: dict[str, Any]) -> Iterable[str]:
+    (one, *_) = facts.get("exhausted") or ("",)
+    yield f"its share, which does not fit into that: {_amount(one, facts['share'])}"
 
 
 def _left(facts: dict[str, Any]) -> Iterable[str]:
@@ -71,8 +92,18 @@ def _amount(dimension: str, amount: Any) -> str:
             return f"${amount / 1_000_000:.2f}"
         case "wall_s":
             return f"{amount} s of running"
+        case "wall_ms":
+            return f"{amount / 1000:.0f} s of running"
         case _:
-            return f"{amount} {dimension.replace('_', ' ')}"
+            noun = dimension.replace("_", " ")
+            return f"{amount} {noun.removesuffix('s') if amount == 1 else noun}"
+
+
+def _options(facts: dict[str, Any]) -> Iterable[str]:
+    """Each on a line of its own, with its number: an answer may name it so."""
+    yield "it names these answers; your own words will do as well:"
+    for number, one in enumerate(facts["options"][:LISTED], 1):
+        yield f"  {number}. {one}"
 
 
 def _late_reports(facts: dict[str, Any]) -> Iterable[str]:
@@ -97,7 +128,9 @@ def _at(sentence: str, name: str) -> Callable[[dict[str, Any]], Iterable[str]]:
 
 
 SENTENCES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {
+    "options": _options,
     "exhausted": _exhausted,
+    "share": _share,
     "unsafe_because": _said("another automatic attempt is unsafe: {}", "unsafe_because"),
     "left": _left,
     "refunded": _said("attempts that do not count, because a provider had no room: {}", "refunded"),
@@ -112,6 +145,18 @@ SENTENCES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {
     "node": _said("node: {}", "node"),
 }
 SILENT = frozenset(
-    {"tried", "class", "policy", "signature", "spec_digest", "params_digest", "digest", "because", "by"}
+    {
+        "tried",
+        "class",
+        "policy",
+        "signature",
+        "spec_digest",
+        "params_digest",
+        "digest",
+        "because",
+        "by",
+        "question",
+        "limit",
+    }
 )
 """Facts that the summary or another sentence says already, or that are only compared."""

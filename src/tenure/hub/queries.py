@@ -13,11 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.core.account import Account
-from tenure.core.answers import About, answers_to
+from tenure.core.answers import Subject, answers_to
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, AttentionKind
 from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery
+from tenure.core.gate import Gate
 from tenure.core.ids import AttemptId, NodeId, TaskId, attempt_id
 from tenure.core.recipient import Node, Recipient, recipient_routes
 from tenure.core.review import Review
@@ -146,6 +147,8 @@ class Queries:
         questions = await self._questions_about(tasks)
         waited_for = {other for one in tasks for other in one.waits_for}
         reviews = await self._ledger.find_many(Review, waited_for) if waited_for else {}
+        keys = {one.spec.concurrency_key for one in tasks if one.hold is not None and one.spec.concurrency_key}
+        gates = await self._ledger.find_many(Gate, keys) if keys else {}
         now_ms = self._hub.clock.wall_ms()
         return [
             why(
@@ -162,6 +165,7 @@ class Queries:
                     accounts=fleet.accounts,
                     reviews={TaskId(key): one for key, one in reviews.items()},
                     attention=questions.get(task.task_id, ()),
+                    gates=gates,
                 ),
                 now_ms,
             )
@@ -266,16 +270,16 @@ class Queries:
         about = await self.about(items)
         return {one.item_id: answers_to(one, about[one.item_id]) for one in items}
 
-    async def about(self, items: Sequence[Attention]) -> dict[str, About]:
+    async def about(self, items: Sequence[Attention]) -> dict[str, Subject]:
         """What the answers to each of these questions depend on, by the question's id."""
         asked = [one for one in items if one.subject.startswith("t_")]
         tasks = await self._ledger.find_many(Task, {one.subject.partition("/")[0] for one in asked})
         attempts = await self._ledger.find_many(Attempt, {one.subject for one in asked if "/" in one.subject})
-        found = {one.item_id: About() for one in items}
+        found = {one.item_id: Subject() for one in items}
         for item in asked:
             unknown = item.open and item.kind is AttentionKind.UNKNOWN
             reports = await self._ledger.late(AttemptId(item.subject)) if unknown else []
-            found[item.item_id] = About(
+            found[item.item_id] = Subject(
                 task=tasks.get(item.subject.partition("/")[0]),
                 attempt=attempts.get(item.subject),
                 reports=[one for one in reports if one.outcome is not None],

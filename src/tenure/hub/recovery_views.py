@@ -62,7 +62,7 @@ def used_body(task: Task) -> UsedBody:
         cost_usd_micros=tally.used.cost_usd_micros,
         tokens=tally.used.tokens,
         tool_calls=tally.used.tool_calls,
-        repeats=max(tally.signatures.values(), default=0),
+        repeats=tally.repeats,
         interruptions=tally.interruptions,
         rounds=tally.rounds,
     )

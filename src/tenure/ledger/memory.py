@@ -16,10 +16,12 @@ from tenure.core.clock import Clock
 from tenure.core.commands import Command, ReleaseDependent, Reply
 from tenure.core.decide import decide
 from tenure.core.delivery import Delivery, Now, Terms
+from tenure.core.dependency import is_disproved
 from tenure.core.effect import Effect
 from tenure.core.ids import AttemptId, DeliveryId, IncarnationId, NodeId, TaskId
 from tenure.core.late import Late
 from tenure.core.recipient import Node, Recipient
+from tenure.core.review import Review
 from tenure.core.schedule import Schedule
 from tenure.core.task import Task
 from tenure.core.world import Changes, E, Entity, World
@@ -301,34 +303,37 @@ class MemoryLedger:
         waiting = (one.due_at_ms for one in self._world.every(Task))
         return min((at_ms for at_ms in waiting if at_ms is not None), default=None)
 
-    async def dependents_of(self, task_id: TaskId) -> list[TaskId]:
+    async def dependents_of(self, task_id: TaskId, *, let_go: bool = False) -> list[TaskId]:
         ended = self._world.find(Task, task_id)
         names = {task_id, *ended.lineage} if ended else set[TaskId]()
         return sorted(
             one.task_id
             for one in self._world.every(Task)
             if not one.is_terminal
-            and (one.waits_for or one.failed_dependencies)
+            and (let_go or one.waits_for or one.failed_dependencies)
             and not names.isdisjoint(one.spec.dependencies)
         )
 
     async def unreleased(self, limit: int) -> list[tuple[TaskId, TaskId]]:
         everybody = list(self._world.every(Task))
         ended = [one for one in everybody if one.is_terminal]
-        waiting = [one for one in everybody if one.waits_for or one.failed_dependencies]
-        pairs = ((one, other) for one in waiting for other in ended if _waits_for(one, other))
+        waiting = [one for one in everybody if not one.is_terminal]
+        pairs = ((one, other) for one in waiting for other in ended if self._hangs_on(one, other))
         told = ((one.task_id, other.task_id) for one, other in pairs if self._would_change(one, other))
         return sorted(told)[:limit]
+
+    def _hangs_on(self, waiting: Task, ended: Task) -> bool:
+        """Does it wait for the other, or for one that this continues; or did that one let it go by mistake?"""
+        ends = {ended.task_id, *ended.lineage}
+        review = self._world.find(Review, ended.task_id)
+        is_wrong = review is not None and is_disproved(review, ended)
+        known = waiting.spec.after if is_wrong else (*waiting.waits_for, *waiting.failed_dependencies)
+        return not ends.isdisjoint(known)
 
     def _would_change(self, waiting: Task, ended: Task) -> bool:
         """Would it matter to tell the one how the other has ended? The core knows."""
         command = ReleaseDependent(waiting.task_id, ended.task_id)
         return bool(self._judge.decide(self._world, command, self._group.now(), self._judge.terms).events)
-
-
-def _waits_for(waiting: Task, ended: Task) -> bool:
-    ends = {ended.task_id, *ended.lineage}
-    return not ends.isdisjoint((*waiting.waits_for, *waiting.failed_dependencies))
 
 
 def _fits(task: Task, where: TaskFilter) -> bool:

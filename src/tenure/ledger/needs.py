@@ -203,7 +203,7 @@ def _claim(command: cm.Claim, wants: Wants, world: LoadedWorld) -> Plan:
         if task is not None:
             wants.key(Attempt, attempt_id(task.task_id, task.attempts))
             wants.key(Gate, task.spec.concurrency_key)
-            wants.key(Review, *task.spec.dependencies)
+            wants.key(Review, *task.spec.dependencies, *task.met_through.values())
             wants.key(Account, project_account(task.project))
 
 
@@ -291,7 +291,7 @@ def _about_delivery(wants: Wants, world: LoadedWorld, *deliveries: str) -> Plan:
             continue
         if task.is_cancel_requested:
             wants_going_on(wants, task)
-            wants.key(Account, project_account(task.project))
+            wants.key(Account, HUB_ACCOUNT, project_account(task.project))
         else:
             wants_creation(wants, task.spec)
         wants.key(Gate, task.spec.concurrency_key)
@@ -322,6 +322,7 @@ def _release(command: cm.ReleaseDependent, wants: Wants, world: LoadedWorld) -> 
     task = world.shelves[Task].peek(command.task_id)
     if task is not None:
         wants.key(Attempt, attempt_id(task.task_id, task.attempts))
+        wants.key(Review, *task.spec.after, *task.met_through.values())
 
 
 def _start_hub(_command: cm.StartHub, wants: Wants, _world: LoadedWorld) -> Plan:

@@ -239,8 +239,9 @@ class Reads(Protocol):
 
     async def next_task_due_ms(self) -> int | None: ...
 
-    async def dependents_of(self, task_id: TaskId) -> list[TaskId]:
-        """Tasks that must be told how this one has ended: they wait for it, or for one that it continues."""
+    async def dependents_of(self, task_id: TaskId, *, let_go: bool = False) -> list[TaskId]:
+        """Tasks that must be told how this one has ended: they wait for it, or for one that it continues. `let_go`: also
+        those that wait no longer and have not ended."""
         ...
 
     async def unreleased(self, limit: int) -> list[tuple[TaskId, TaskId]]:

@@ -236,8 +236,8 @@ class SqliteLedger:
     async def next_task_due_ms(self) -> int | None:
         return await self._run_reads(self._reads.next_task_due_ms)
 
-    async def dependents_of(self, task_id: TaskId) -> list[TaskId]:
-        return await self._run_reads(lambda: self._reads.dependents_of(task_id))
+    async def dependents_of(self, task_id: TaskId, *, let_go: bool = False) -> list[TaskId]:
+        return await self._run_reads(lambda: self._reads.dependents_of(task_id, let_go=let_go))
 
     async def unreleased(self, limit: int) -> list[tuple[TaskId, TaskId]]:
         return await self._run_reads(lambda: self._reads.unreleased(limit))

@@ -35,9 +35,11 @@ _RECORDED = "SELECT seq, stream, version, at_ms, kind, body, hash FROM events"
 _WAITS = "d.ended_at_ms IS NULL AND (d.waits_for <> '[]' OR d.failed_dependencies <> '[]')"
 _DEPENDENTS = (
     "SELECT DISTINCT f.task_id FROM json_each(?) AS k CROSS JOIN facets AS f ON f.facet = 'after' AND f.value = k.value "
-    f"JOIN tasks AS d ON d.task_id = f.task_id WHERE {_WAITS} ORDER BY f.task_id"
+    "JOIN tasks AS d ON d.task_id = f.task_id WHERE {} ORDER BY f.task_id"
 )
-# A Task that has ended and that somebody still waits for; or one that completed and continues such a one.
+_IS_DISPROVED = "r.ruling = 'upheld' AND r.number = e.attempts AND e.state = 'completed'"
+# A Task that has ended and that somebody still waits for; one that completed and continues such a one; or one that was
+# disproved, and whoever it let go has not begun.
 _UNRELEASED = (
     "SELECT d.task_id, w.value FROM tasks AS d CROSS JOIN json_each(d.waits_for) AS w "
     "CROSS JOIN tasks AS e ON e.task_id = w.value "
@@ -48,6 +50,19 @@ _UNRELEASED = (
     "CROSS JOIN facets AS f ON f.facet = 'continues' AND f.value = w.value "
     "CROSS JOIN tasks AS e ON e.task_id = f.task_id "
     f"WHERE {_WAITS} AND e.state = '{TaskState.COMPLETED}' "
+    "AND NOT EXISTS (SELECT 1 FROM reviews AS r WHERE r.task_id = e.task_id "
+    f"AND (r.ruling IS NULL OR {_IS_DISPROVED})) "
+    "UNION "
+    "SELECT d.task_id, e.task_id FROM reviews AS r CROSS JOIN tasks AS e ON e.task_id = r.task_id "
+    "CROSS JOIN json_each(json_insert(e.lineage, '$[#]', e.task_id)) AS k "
+    "CROSS JOIN facets AS f ON f.facet = 'after' AND f.value = k.value "
+    "CROSS JOIN tasks AS d ON d.task_id = f.task_id "
+    "CROSS JOIN attempts AS a ON a.attempt_id = d.task_id || '/' || d.attempts "
+    f"WHERE {_IS_DISPROVED} AND d.ended_at_ms IS NULL AND a.state = 'pending' "
+    "AND coalesce((SELECT m.value FROM json_each(d.met_through) AS m WHERE m.key = k.value), k.value) = e.task_id "
+    "AND EXISTS (SELECT 1 FROM json_each(d.spec, '$.after') AS w WHERE w.value = k.value) "
+    "AND NOT EXISTS (SELECT 1 FROM json_each(d.waits_for) AS w WHERE w.value = k.value) "
+    "AND NOT EXISTS (SELECT 1 FROM json_each(d.failed_dependencies) AS w WHERE w.value = k.value) "
     "LIMIT ?"
 )
 
@@ -184,11 +199,12 @@ class SqliteReads:
         ((at_ms,),) = self._rows("SELECT min(due_at_ms) FROM tasks WHERE due_at_ms IS NOT NULL")
         return at_ms
 
-    def dependents_of(self, task_id: TaskId) -> list[TaskId]:
+    def dependents_of(self, task_id: TaskId, *, let_go: bool) -> list[TaskId]:
         with self._asking() as connection:
             ended = _by_key(connection, Task, (task_id,)).get(task_id)
             names = (task_id, *ended.lineage) if ended else ()
-            return [TaskId(one) for (one,) in connection.execute(_DEPENDENTS, (keys_json(names),))]
+            text = _DEPENDENTS.format("d.ended_at_ms IS NULL" if let_go else _WAITS)
+            return [TaskId(one) for (one,) in connection.execute(text, (keys_json(names),))]
 
     def unreleased(self, limit: int) -> list[tuple[TaskId, TaskId]]:
         return [(TaskId(one), TaskId(other)) for one, other in self._rows(_UNRELEASED, limit)]

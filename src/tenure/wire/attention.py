@@ -57,7 +57,8 @@ class CloseRequest(Asked, frozen=True, kw_only=True):
 
 class AnswerRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
     """An answer to a question; `item_version` as it was read. `late_id` and `tree_gone` go with the answers to an unknown
-    outcome, `result` with `confirmed`, `more` and `deadline_at` with `raise`, `changes` with `retry`."""
+    outcome, `result` with `confirmed`, `more` and `deadline_at` with `raise`, `changes` with `retry`; any of them with
+    another answer is refused."""
 
     answer: str
     item_version: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING
 
 from tenure.errors import ConflictError, NotFoundError
@@ -13,21 +14,22 @@ if TYPE_CHECKING:
     from tenure.wire.attention import AttentionBody
 
 NAMED = 10
+NEAR = 3
 
 
 async def questions_about(hub: HubClient, name: str) -> list[AttentionBody]:
-    """The question of this id, open or closed, or all open ones about this subject.
+    """The question of this id, open or closed, or all open ones about this subject; none where it is there and nothing is
+    asked about it.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such question, and nothing that it could be about.
     """
     if is_item_id(name):
         return [await hub.question(name)]
     items = await hub.every_question()
     found = list(about(items, name))
-    if not found:
-        known = ", ".join(one.item_id for one in items[:NAMED]) or "none"
-        raise NotFoundError(f"no open question is about {name[:80]!r}; open are: {known}", name=name)
+    if not found and not await is_known(hub, name):
+        raise unknown(name, items)
     return found
 
 
@@ -39,12 +41,39 @@ async def question_named(hub: HubClient, name: str) -> AttentionBody:
         ConflictError: several are.
     """
     found = await questions_about(hub, name)
+    if not found:
+        raise NotFoundError(f"nothing is asked about {name[:80]}", name=name[:80])
     if len(found) > 1:
         named = ", ".join(one.item_id for one in found[:NAMED])
         raise ConflictError(
             f"several questions are about {name!r}: {named}; name one", found=[one.item_id for one in found]
         )
     return found[0]
+
+
+async def is_known(hub: HubClient, name: str) -> bool:
+    """Is there a Task, an Attempt, a node or an account of this name?"""
+    from tenure.cli.asking.lookup import attempt_of
+    from tenure.errors import InvalidError
+
+    if name == "hub" or name.startswith("project:"):
+        return True
+    task, _, rest = name.partition("/")
+    try:
+        if rest.startswith("e_"):
+            return any(one.effect_id == rest for one in await hub.effects((await attempt_of(hub, task)).task_id))
+        await attempt_of(hub, name)
+    except (NotFoundError, InvalidError):
+        return any(name in {one.node_id, one.name} for one in await hub.nodes())
+    return True
+
+
+def unknown(name: str, items: Iterable[AttentionBody]) -> NotFoundError:
+    """There is nothing of this name; the nearest that something is asked about."""
+    subjects = {task for one in items for task in (one.subject, one.item_id)}
+    near = difflib.get_close_matches(name, sorted(subjects), NEAR)
+    hint = f"; did you mean {' or '.join(near)}?" if near else "; `tenure attention` lists what is asked"
+    return NotFoundError(f"there is no {name[:80]!r}{hint}", name=name[:80], near=near)
 
 
 def is_item_id(name: str) -> bool:

@@ -178,6 +178,8 @@ async def show(cli: Invocation, hub: HubClient, name: str) -> None:
     cli.out.data({"items": items})
     if cli.out.json:
         return
+    if not items:
+        cli.out.note(f"nothing is asked about {name}")
     for place, item in enumerate(items):
         if place:
             cli.out.say()

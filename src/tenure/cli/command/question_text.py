@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tenure.cli.text.moment import shown_age
-from tenure.cli.text.recovery import TRIED_HEAD, tried_rows
+from tenure.cli.text.more_room import raise_command, set_command
+from tenure.cli.text.tried import tried_lines
 
 if TYPE_CHECKING:
     from tenure.cli.invocation import Invocation
     from tenure.wire.attention import AttentionBody, CountsBody
 
 SEVERITIES = ("urgent", "warning", "info")
+ROOM = "the limit of all its tasks together; they go on by themselves"
 
 
 def in_order(items: Iterable[AttentionBody]) -> list[AttentionBody]:
@@ -38,6 +40,8 @@ def list_lines(item: AttentionBody, now_ms: int, looking: str | None) -> Iterato
     yield f"  {item.summary}"
     for answer, what in item.answers.items():
         yield f"  {how_to(item, answer)}: {meaning(item, answer, what)}"
+    if (room := room_for(item)) is not None:
+        yield f"  {room}: {ROOM}"
 
 
 def tell_in_full(cli: Invocation, item: AttentionBody, now_ms: int) -> None:
@@ -54,11 +58,16 @@ def tell_in_full(cli: Invocation, item: AttentionBody, now_ms: int) -> None:
     if not item.open:
         by = f" by {item.closed_by}" if item.closed_by else ""
         cli.out.say(f"  closed{by}: {item.closed_because}")
-    tried: list[dict[str, Any]] = msgspec.json.decode(item.facts).get("tried") or []
+    tried: list[dict[str, Any]] = facts_of(item).get("tried") or []
     if tried:
         cli.out.say()
         cli.out.say("What was tried:")
-        cli.out.table(TRIED_HEAD, tried_rows(tried))
+        for line in tried_lines(tried):
+            cli.out.say(line)
+    if (room := room_for(item)) is not None:
+        cli.out.say()
+        cli.out.say(f"What makes room ({ROOM}):")
+        cli.out.say(f"    {room}")
     if item.answers:
         cli.out.say()
         cli.out.say("What you may answer:")
@@ -88,6 +97,20 @@ def meaning(item: AttentionBody, answer: str, what: str) -> str:
     return {"approve": "lets it start", "reject": "it is not started, and the task ends"}.get(answer, what)
 
 
+def facts_of(item: AttentionBody) -> dict[str, Any]:
+    """The facts; empty where they are none by name."""
+    found = msgspec.json.decode(item.facts)
+    return found if isinstance(found, dict) else {}
+
+
+def room_for(item: AttentionBody) -> str | None:
+    """The command that gives an account room, where a question is about that: it is no answer, since what an account may use
+    is set and not answered."""
+    if item.kind != "exhausted" or not item.open:
+        return None
+    return set_command(facts_of(item), item.subject)
+
+
 def how_to(item: AttentionBody, answer: str) -> str:
     """The command that gives an answer."""
     from tenure.cli.command.effect_answers import subject_of
@@ -101,10 +124,8 @@ def how_to(item: AttentionBody, answer: str) -> str:
             return f"tenure retry {task} --because …"
         case "cancel":
             return f"tenure cancel {task}"
-        case "raise" if task.startswith("t_"):
-            return f"tenure budget raise {task} --attempts +2 --because …"
         case "raise":
-            return f"tenure budget set {item.subject} … --because …"
+            return raise_command(task, facts_of(item))
         case "approve" | "reject":
             return f"tenure {answer} {subject_of(item)} --because …"
         case "confirmed":

@@ -93,10 +93,23 @@ async def resolve(
     is said before it is given, and on a terminal you are asked. It is refused if the question has changed since you
     looked, or was answered. With --all one answer is given to many, one row each.
     """
+    from tenure.cli.asking.answer_options import (
+        Extra,
+        refuse_beside_all,
+        refuse_misplaced,
+        refuse_without_all,
+    )
     from tenure.cli.asking.lookup import connected
 
     item, answer, *program = [*(words or []), None, None][: max(2, len(words or []))]
     check_words(item, options)
+    extra = Extra(options, changes, more, program)
+    if options.every:
+        refuse_beside_all(extra)
+    else:
+        refuse_without_all(options)
+        if answer is not None:
+            refuse_misplaced(answer, extra)
     async with connected(cli) as hub:
         if options.every:
             return await resolve_all(cli, hub, options)

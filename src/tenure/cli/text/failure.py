@@ -5,6 +5,7 @@ With `--json` it is one JSON object on standard error: `{"error": {"code", "mess
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from typing import Any
@@ -16,6 +17,18 @@ BUG = 70
 USAGE = 64
 """EX_USAGE of sysexits.h, as for every other request that is wrong."""
 INTERRUPTED = 130
+OPTIONS = {
+    "because": "--because",
+    "item_version": "--item-version",
+    "late_id": "--late",
+    "tree_gone": "--tree-gone",
+    "until_at": "--until",
+    "deadline_at": "--deadline",
+    "more": "--attempts, --cost and others like them",
+}
+"""How fields of the API are typed. A hub answers programs as well, so its errors name the fields."""
+
+_FIELD = re.compile(f"`({'|'.join(OPTIONS)})`")
 
 
 def tell_error(error: BaseException, *, json: bool, debug: bool) -> int:
@@ -38,7 +51,7 @@ def tell_error(error: BaseException, *, json: bool, debug: bool) -> int:
 def told(error: BaseException) -> tuple[str, str, int, dict[str, Any]]:
     """An error's code, sentence, exit code and facts."""
     if isinstance(error, TenureError):
-        return error.code, error.message, exit_code(error), error.facts
+        return error.code, as_typed(error.message), exit_code(error), error.facts
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return "system", f"{where}{error.strerror}", exit_code_of_system(error), {"errno": error.errno}
@@ -48,6 +61,11 @@ def told(error: BaseException) -> tuple[str, str, int, dict[str, Any]]:
     )
     message = f"{kind} ({name}: {error}). This is a bug; nothing more was done. --debug shows where it is."
     return "bug", message, BUG, {"exception": name}
+
+
+def as_typed(message: str) -> str:
+    """A message with options where it names fields of the API."""
+    return _FIELD.sub(lambda found: OPTIONS[found[1]], message)
 
 
 def exit_code_of_system(error: OSError) -> int:

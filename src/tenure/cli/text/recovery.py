@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from tenure.cli.text.counting import counted
 from tenure.cli.text.moment import shown_duration
 from tenure.cli.text.money import shown_usd
 from tenure.cli.text.output import one_line
@@ -55,7 +56,9 @@ def used_text(task: TaskBody) -> str:
     if used is None:
         return ""
     parts = (
-        [f"{used.refunded} attempts did not count, because a provider had no room"] if used.refunded else []
+        [f"{counted(used.refunded, 'attempt')} did not count, because a provider had no room"]
+        if used.refunded
+        else []
     )
     for name in ("wall_s", "cost_usd_micros", "tokens", "tool_calls"):
         amount = getattr(used, name)
@@ -113,30 +116,3 @@ def share_text(attempt: AttemptBody) -> str:
         for name, limit in limits.items()
         if limit is not None
     )
-
-
-TRIED_HEAD = ("attempt", "verdict", "used", "why it was made", "what it changed", "what it said")
-
-
-def tried_rows(tried: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """What was tried, one row for each Attempt."""
-    for one in tried:
-        failed = f" ({one['class']})" if one.get("class") else ""
-        by = f" (by {one['by']})" if one.get("by") else ""
-        yield (
-            str(one.get("attempt", "")),
-            f"{one.get('verdict', '?')}{failed}",
-            _used(one),
-            one_line(f"{one.get('hypothesis', '')}{by}", 160),
-            ", ".join(map(str, one.get("changed") or ())) or "nothing",
-            one_line(str(one.get("summary", "")), 160),
-        )
-
-
-def _used(tried: Mapping[str, Any]) -> str:
-    parts = [
-        amount_text(name, tried[name]) + {"tokens": " tokens", "tool_calls": " tool calls"}.get(name, "")
-        for name in ("wall_s", "cost_usd_micros", "tokens", "tool_calls")
-        if tried.get(name)
-    ]
-    return ", ".join(parts) or "nothing"

@@ -1,45 +1,63 @@
 """Held Tasks are looked at again when what they hang on has changed; nobody polls.
 
 A commit says what may have changed: a concurrency key that is free, room in an account, an answered challenge, a node that
-started with another configuration. The loop knows what Tasks are held on now and asks only for those. Where the change has
-room for one, only the first Tasks of each route are let go: a thousand Tasks with one key cost one command each time the
-key is free. If that one never takes what it was let go for, because it is canceled, the next is.
+started with another configuration. The loop knows what Tasks are held on and asks only for those. Where the change has
+room for some, only the first Tasks of each line are let go: a thousand Tasks with one key cost few commands each time the
+key is free. A line is one project's Tasks that the same recipients could take, so none waits behind one whose project is
+paused or whose recipient is away. The loop remembers whom it let go: when such a Task has left its queue, whether it took
+what it was let go for or was stopped, the line is looked at again.
 
 Nothing here outlives a restart: it begins with everything that is held."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from typing import final
+
+from msgspec import Struct
 
 from tenure.core import desk_events as de
 from tenure.core import events as ev
 from tenure.core import recovery_events as rv
+from tenure.core.attempt import Attempt
 from tenure.core.desk_commands import Reconsider
-from tenure.core.gate import GATE_PREFIX, gate_subject
+from tenure.core.gate import GATE_PREFIX, Gate, gate_subject
+from tenure.core.ids import TaskId, attempt_id
 from tenure.core.limits import BATCH
 from tenure.core.recipient import Node
+from tenure.core.reconsidering import Line, is_going, line_of
 from tenure.core.review import review_subject
+from tenure.core.stream import TaskEvent
 from tenure.core.task import Task
 from tenure.hub.loops.endurance import run_enduring
 from tenure.ledger.port import Committed, Ledger
 
-SUBJECTS = 10_000
-"""Different things that Tasks are held on; beyond these a restart, or the next change of theirs, is needed."""
-
-
 FEW = 2
-"""Tasks of each route let go for one unit of room: the one that takes it, and one more where its share was smaller."""
+"""Tasks of each line let go for one unit of room: the one that takes it, and one more where its share was smaller."""
+TRIES = 1_000
+"""Tasks of each line asked for one change; if none of them can go, those behind them wait for the next change."""
+
+
+class _LetGo(Struct, frozen=True):
+    """What a Task was held on, and the line that it stands in."""
+
+    subject: str
+    line: Line
 
 
 @final
 class HoldsLoop:
+    """Keeps one name for everything that some Task is held on, and the Tasks that it has let go and that nobody has
+    taken yet: `FEW` of each line, or a few more."""
+
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._held: set[str] = set()
+        self._held_anew: set[str] = set()
         self._changed: dict[str, bool] = {}
         self._started: dict[str, None] = {}
+        self._let_go: dict[TaskId, _LetGo] = {}
+        self._moved: dict[TaskId, None] = {}
         self._some_changed = asyncio.Event()
         self._catch_up = True
 
@@ -49,63 +67,138 @@ class HoldsLoop:
     async def turn(self) -> None:
         """Look at everything that is held; then wait for a change and look at what hangs on it."""
         if self._catch_up:
-            self._held.update(await self._ledger.held_subjects(SUBJECTS))
-            await self._reconsider({one: not one.startswith(GATE_PREFIX) for one in self._held})
+            await self._look_at_everything()
             self._catch_up = False
         await self._some_changed.wait()
+        self._some_changed.clear()
         changed, self._changed = self._changed, {}
         started, self._started = list(self._started), {}
-        self._some_changed.clear()
+        moved, self._moved = list(self._moved), {}
         nodes = await self._ledger.find_many(Node, started)
-        changed |= {where: True for one in nodes.values() for where in one.recipients}
-        await self._reconsider(changed)
+        changed |= {where: True for one in nodes.values() for where in one.recipients if where in self._held}
+        for subject in await self._left_by(moved):
+            changed.setdefault(subject, False)
+        for subject, is_all in changed.items():
+            await self._look(subject, is_all)
 
     def heard(self, committed: Committed) -> None:
         for fact in committed.facts:
             if isinstance(fact, rv.TaskHeld):
                 self._held.add(fact.hold.subject)
+                self._held_anew.add(fact.hold.subject)
             elif isinstance(fact, ev.NodeStarted):
                 self._started[fact.node_id] = None
             for subject, is_all in _changed_by(fact).items():
-                if self._may_hold(subject):
+                # Most commits change nothing that any Task hangs on.
+                if subject in self._held:
                     self._changed[subject] = is_all or self._changed.get(subject, False)
-        if self._changed or self._started:
+            if (
+                isinstance(fact, TaskEvent)
+                and not isinstance(fact, rv.TaskReleased)
+                and fact.task_id in self._let_go
+            ):
+                self._moved[fact.task_id] = None
+        if self._changed or self._started or self._moved:
             self._some_changed.set()
-
-    def _may_hold(self, subject: str) -> bool:
-        """Could a Task hang on it? Most commits change nothing that any hangs on."""
-        if subject == GATE_PREFIX:
-            return any(one.startswith(GATE_PREFIX) for one in self._held)
-        return subject in self._held
 
     def _start_over(self) -> None:
         self._catch_up = True
+        # What the turn that failed had heard of them is lost.
+        self._moved |= dict.fromkeys(self._let_go)
         self._some_changed.set()
 
-    async def _reconsider(self, changed: dict[str, bool]) -> None:
-        """`changed`: what may be free, and whether for all that hang on it or for few."""
-        # What was held meanwhile is heard of; what is not there any more is forgotten.
-        self._held.clear()
-        held = await self._ledger.held_subjects(SUBJECTS)
-        self._held.update(held)
-        all_keys = GATE_PREFIX in changed
-        tasks: list[Task] = []
-        for subject in held:
-            if subject in changed or (all_keys and subject.startswith(GATE_PREFIX)):
-                found = await self._ledger.held_on(subject, BATCH)
-                tasks += found if changed.get(subject) else few_of_each_route(found)
-        await self._ledger.execute_patiently([Reconsider(one.task_id) for one in tasks])
+    async def _look_at_everything(self) -> None:
+        """What is held while this reads is heard of; what changes meanwhile, the command sees that comes after."""
+        last = ""
+        while subjects := await self._ledger.held_subjects(BATCH, last):
+            self._held.update(subjects)
+            for subject in subjects:
+                await self._look(subject, not subject.startswith(GATE_PREFIX))
+            last = subjects[-1]
+
+    async def _left_by(self, moved: list[TaskId]) -> list[str]:
+        """What those were let go for that stand in no queue any more."""
+        tasks = await self._ledger.find_many(Task, moved)
+        gone = [one for one in moved if one not in tasks or tasks[one].queue_key is None]
+        return [found.subject for one in gone if (found := self._let_go.pop(one, None)) is not None]
+
+    async def _look(self, subject: str, is_all: bool) -> None:
+        """Go through those that are held on it, in their order, and let all or the first of each line go."""
+        lines = self._lines(subject)
+        self._held_anew.clear()
+        last: Task | None = None
+        while await self._may_be_free(subject):
+            page = await self._ledger.held_on(subject, BATCH, last)
+            if is_all:
+                await self._ledger.execute_patiently([Reconsider(one.task_id) for one in page])
+            else:
+                await self._let_few_go(subject, page, lines)
+            if len(page) < BATCH:
+                if last is None and not page and subject not in self._held_anew:
+                    self._held.discard(subject)
+                return
+            last = page[-1]
+
+    async def _may_be_free(self, subject: str) -> bool:
+        """A key that somebody has is told of when it is released."""
+        if not subject.startswith(GATE_PREFIX):
+            return True
+        gate = await self._ledger.find(Gate, subject.removeprefix(GATE_PREFIX))
+        return gate is None or gate.holder is None
+
+    def _lines(self, subject: str) -> dict[Line, _Tried]:
+        """The lines of those that were let go for this before and that nobody has taken yet."""
+        lines: dict[Line, _Tried] = {}
+        for one in self._let_go.values():
+            if one.subject == subject:
+                lines.setdefault(one.line, _Tried()).going += 1
+        return lines
+
+    async def _let_few_go(self, subject: str, page: list[Task], lines: dict[Line, _Tried]) -> None:
+        newest = {one.task_id: attempt_id(one.task_id, one.attempts) for one in page}
+        attempts = await self._ledger.find_many(Attempt, newest.values())
+        waiting: dict[Line, list[TaskId]] = {}
+        for one in page:
+            waiting.setdefault(line_of(one, attempts[newest[one.task_id]]), []).append(one.task_id)
+        while some := {
+            task_id: line
+            for line, tasks in waiting.items()
+            for task_id in lines.setdefault(line, _Tried()).next_of(tasks)
+        }:
+            # Before the commit, so that nothing that happens to them right after is missed.
+            self._let_go |= {task_id: _LetGo(subject, line) for task_id, line in some.items()}
+            await self._ledger.execute_patiently([Reconsider(task_id) for task_id in some])
+            tasks = await self._ledger.find_many(Task, some)
+            for task_id, line in some.items():
+                if task_id in tasks and is_going(tasks[task_id]):
+                    lines[line].going += 1
+                else:
+                    self._let_go.pop(task_id, None)
+            if not await self._may_be_free(subject):
+                return
 
 
-def few_of_each_route(tasks: Iterable[Task]) -> list[Task]:
-    """The first Tasks of each route, of Tasks in the order of their queues."""
-    found: dict[tuple[str, str | None, str | None], list[Task]] = {}
-    for one in tasks:
-        found.setdefault((one.spec.route, one.spec.harness, one.spec.model), []).append(one)
-    return [one for some in found.values() for one in some[:FEW]]
+class _Tried:
+    """How far one line has come: how many of it were asked, and how many of those go."""
+
+    __slots__ = ("going", "tried")
+
+    def __init__(self) -> None:
+        self.going = 0
+        self.tried = 0
+
+    def next_of(self, waiting: list[TaskId]) -> list[TaskId]:
+        """Take the next ones to ask from those that wait: as many again as before, until enough of them go."""
+        if self.going >= FEW or self.tried >= TRIES:
+            return []
+        size = max(FEW - self.going, self.tried)
+        some, waiting[:] = waiting[:size], waiting[size:]
+        self.tried += len(some)
+        return some
 
 
 def _changed_by(fact: object) -> dict[str, bool]:
+    """What may be free because of this, and whether for all that hang on it or for few."""
     match fact:
         case rv.KeyReleased():
             return {gate_subject(fact.key): False}
@@ -115,8 +208,5 @@ def _changed_by(fact: object) -> dict[str, bool]:
             return {review_subject(fact.task_id): True}
         case de.AccountSet():
             return {fact.account_id: True}
-        case ev.TaskEnded():
-            # It may have been let go for a key that it never took.
-            return {GATE_PREFIX: False}
         case _:
             return {}

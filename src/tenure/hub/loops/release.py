@@ -13,6 +13,7 @@ from tenure.core import recovery_events as rv
 from tenure.core.commands import Refusal, ReleaseDependent
 from tenure.core.ids import TaskId
 from tenure.core.limits import BATCH
+from tenure.core.review import Ruling
 from tenure.errors import UnavailableError
 from tenure.hub.loops.endurance import run_enduring
 from tenure.ledger.port import Committed, Ledger
@@ -22,7 +23,8 @@ from tenure.ledger.port import Committed, Ledger
 class ReleaseLoop:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._ended: dict[TaskId, None] = {}
+        self._ended: dict[TaskId, bool] = {}
+        """Whom to tell of each: also those that it let go."""
         self._some_ended = asyncio.Event()
         self._catch_up = True
 
@@ -35,17 +37,19 @@ class ReleaseLoop:
             await self._tell_the_untold()
             self._catch_up = False
         await self._some_ended.wait()
-        ended, self._ended = list(self._ended), {}
+        ended, self._ended = self._ended, {}
         self._some_ended.clear()
         pairs: list[tuple[TaskId, TaskId]] = []
-        for task_id in ended:
-            pairs += [(dependent, task_id) for dependent in await self._ledger.dependents_of(task_id)]
+        for task_id, let_go in ended.items():
+            dependents = await self._ledger.dependents_of(task_id, let_go=let_go)
+            pairs += [(dependent, task_id) for dependent in dependents]
         await self._tell(pairs)
 
     def heard(self, committed: Committed) -> None:
         for fact in committed.facts:
             if isinstance(fact, ev.TaskEnded | rv.ChallengeAnswered):
-                self._ended[fact.task_id] = None
+                is_upheld = isinstance(fact, rv.ChallengeAnswered) and fact.ruling is Ruling.UPHELD
+                self._ended[fact.task_id] = is_upheld or self._ended.get(fact.task_id, False)
                 self._some_ended.set()
 
     def _start_over(self) -> None:

@@ -91,7 +91,7 @@ _TASKS = """
 task_id spec spec_digest state fence# lease? attempts# voided_offers# queue_key? ready_at_ms# waits_for
 failed_dependencies lineage cancel_step? cancel_because? cancel_at_ms#? submitted_by idempotency_key submitted_at_ms#
 ended_at_ms#? end_reason? effects# open_effects needs_approval! last_effect_of? project order_ms# deadline_ms#?
-cancel_tree! due_at_ms#? budget tally hold? decided# held_on? stop?
+cancel_tree! due_at_ms#? budget tally hold? decided# held_on? stop? met_through
 """
 _DELIVERIES = """
 delivery_id attempt_id task_id number# recipient node_id claim_id granted_to acknowledged_by? state fence# token_digest
@@ -143,7 +143,7 @@ _REMADE: dict[str, tuple[str, dict[str, str], Indexes, tuple[str, ...], dict[str
         {
             "project": "'default'", "order_ms": "ready_at_ms", "deadline_ms": "NULL", "cancel_tree": "0",
             "due_at_ms": "NULL", "budget": f"'{_BUDGET}'", "tally": "'{}'", "hold": "NULL", "decided": "0",
-            "held_on": "NULL", "stop": "NULL",
+            "held_on": "NULL", "stop": "NULL", "met_through": "'{}'",
         },
     ),
     "deliveries": (
@@ -181,7 +181,7 @@ _REMADE: dict[str, tuple[str, dict[str, str], Indexes, tuple[str, ...], dict[str
 }  # fmt: skip
 """Columns, choices, indexes, indexes of before, and new columns with the value that old rows get."""
 _NEW = {
-    "accounts": "account_id limits per_task share used reserved running# weight# paused? since_ms#",
+    "accounts": "account_id limits per_task share used reserved running# weight# paused? since_ms# turns",
     "circuits": "quota failures# opened_at_ms# until_ms# because probe?",
     "gates": "gate_id holder? since_ms#",
     "reviews": (

@@ -211,7 +211,7 @@ def test_a_failure_that_came_too_often_says_nothing_of_the_next_one(lab: Lab) ->
     lab.fail(lab.work(node), _C.VALIDATION, evidence=evidence(check="quite another thing"))
     assert (lab.task(task_id).attempts, lab.task(task_id).tally.repeats) == (4, 1)
     assert lab.open_items() == []
-    lab.fail(lab.work(node), _C.EXECUTOR_LOST, summary="round 0")
+    lab.fail(lab.work(node), _C.EXECUTOR_LOST, evidence=evidence(_C.EXECUTOR_LOST), summary="round 0")
     assert (lab.task(task_id).tally.repeats, lab.open_items()) == (3, ["exhausted"])
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core.failure import FailureClass, Rule, Sign
+from tenure.core.limits import POLICY_RESPONSES, POLICY_RULES
 from tenure.core.policy import (
     BUILT_IN,
     DEFAULT,
@@ -172,3 +173,34 @@ def test_an_unknown_policy_is_refused_when_it_is_asked_for_and_when_it_is_chosen
     spec = cm.TaskSpec(objective="x", route="claude", policy="mine/7")
     refusal = lab.run(cm.Submit(cm.TaskId("t_1"), spec, "ann", "k"))
     assert (refusal.code, refusal.facts) == ("not_found", {"field": "policy"})
+
+
+def test_what_is_too_long_is_refused_before_it_is_looked_into() -> None:
+    chain = {f"x{one}": Response(Action.AGAIN, otherwise=f"x{one + 1}") for one in range(50_000)}
+    long = replace(DEFAULT, name="long", responses={**DEFAULT.responses, **chain})
+    assert policy_problems(long) == [
+        f"responses has {len(long.responses)} entries; at most {POLICY_RESPONSES}"
+    ]
+    rules = tuple(Rule(f"r{one}", 3, FailureClass.CAPACITY, exit_codes=(75,)) for one in range(50_000))
+    assert policy_problems(replace(DEFAULT, name="long", rules=rules)) == [
+        f"rules has 50000 entries; at most {POLICY_RULES}"
+    ]
+    started = replace(long, responses={**chain, "capacity": Response(Action.AGAIN, otherwise="x0")})
+    assert len(chain_of(started, FailureClass.CAPACITY)) == 50_001, (
+        "also a chain that nobody refused comes to its end"
+    )
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31m", "x" * 65, "a b"])
+def test_names_of_rules_and_responses_can_stand_in_a_line(name: str) -> None:
+    rule = Rule(name, 3, FailureClass.CAPACITY, exit_codes=(75,))
+    assert policy_problems(replace(DEFAULT, name="mine", rules=(*DEFAULT.rules, rule)))
+    assert policy_problems(
+        replace(DEFAULT, name="mine", responses={**DEFAULT.responses, name: Response(Action.STOP)})
+    )
+
+
+@pytest.mark.parametrize(("codes", "statuses"), [((-1,), ()), ((256,), ()), ((), (99,)), ((), (2**63,))])
+def test_rules_ask_for_codes_that_there_are(codes: tuple[int, ...], statuses: tuple[int, ...]) -> None:
+    rule = Rule("odd", 3, FailureClass.CAPACITY, exit_codes=codes, http_statuses=statuses)
+    assert policy_problems(replace(DEFAULT, name="mine", rules=(*DEFAULT.rules, rule)))

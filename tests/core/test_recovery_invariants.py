@@ -126,6 +126,17 @@ def reserved_for_ever(lab: Lab) -> World:
     return changed(world, Delivery, delivery.delivery_id, reserved=Amounts(tokens=1))
 
 
+def asked_although_there_is_room(lab: Lab) -> World:
+    node = lab.node()
+    lab.run(dc.SetAccount("hub", Share(tokens=100), Budget(), Share(), 1, "ann", "x"))
+    lab.submit(budget=Budget(tokens=100))
+    lab.fail(lab.work(node), FailureClass.AUTHORIZATION, usage=Usage(input_tokens=100))
+    lab.submit()
+    assert lab.claim(node) == []
+    assert "exhausted" in lab.open_items()
+    return changed(lab.world, Account, "hub", limits=Share(tokens=200))
+
+
 def runs_uncounted(lab: Lab) -> World:
     _, world = reserving(lab)
     return changed(world, Account, "project:default", running=0)
@@ -165,6 +176,7 @@ STATES: dict[Callable[[Lab], World], str] = {
     exhausted_and_goes_on: "bounded",
     reserved_wrongly: "bounded",
     reserved_for_ever: "bounded",
+    asked_although_there_is_room: "bounded",
     runs_uncounted: "fair shares",
     key_let_go: "one_owner",
     key_kept: "one_owner",
@@ -283,4 +295,36 @@ def test_a_stop_that_is_taken_up_again_by_the_machine_is_seen(lab: Lab) -> None:
     assert spec.hypothesis is not None
     by_policy: Hypothesis = replace(spec.hypothesis, by="policy:default/1")
     after = changed(lab.world, Attempt, f"{task_id}/2", spec=replace(spec, hypothesis=by_policy))
+    assert any("a person is to say" in one for one in step_violations(before, after))
+
+
+def test_an_account_that_is_not_charged_is_seen(lab: Lab) -> None:
+    task_id, _ = reserving(lab)
+    delivery = lab.get(Delivery, lab.task(task_id).lease or "")
+    before = changed(lab.world, Task, task_id)
+    lab.fail(delivery, FailureClass.AUTHORIZATION, usage=Usage(input_tokens=7))
+    after = changed(lab.world, Account, "project:default", limits=Share(tokens=9))
+    assert any("is not charged for" in one for one in step_violations(before, after))
+
+
+def test_a_task_that_counts_otherwise_than_its_accounts_is_seen(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    lab.lose(delivery)
+    before, tally = changed(lab.world, Task, task_id), lab.task(task_id).tally
+    lab.fail(delivery, FailureClass.VALIDATION, usage=Usage(input_tokens=7))
+    assert step_violations(before, lab.world) == []
+    after = changed(lab.world, Task, task_id, tally=tally)
+    assert any(f"{task_id} counts" in one for one in step_violations(before, after))
+
+
+def test_a_stop_for_a_budget_that_nobody_has_raised_and_the_machine_goes_on_from_is_seen(lab: Lab) -> None:
+    _, task_id, delivery = lab.running(budget=Budget(tokens=100))
+    lab.renew(delivery, usage=Usage(input_tokens=40))
+    assert lab.renew(delivery, usage=Usage(input_tokens=90)).cancel
+    lab.run(dc.RaiseBudget(task_id, Budget(tokens=50), None, "ann", "more"))
+    before = changed(lab.world, Task, task_id)
+    lab.report(delivery, Verdict.CANCELED)
+    assert step_violations(before, lab.world) == []
+    spec = replace(lab.attempt(task_id, 2).spec, share=Share(tokens=10))
+    after = changed(lab.world, Attempt, f"{task_id}/2", spec=spec)
     assert any("a person is to say" in one for one in step_violations(before, after))

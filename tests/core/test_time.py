@@ -102,3 +102,11 @@ def test_what_is_handed_back_is_asked_about_no_more(lab: Lab) -> None:
     assert lab.open_items() == ["stalled"]
     assert lab.run(cm.HandBack(lab.proof(delivery), "nothing started")).answer == "handed_back"
     assert lab.open_items() == []
+
+
+def test_a_node_that_was_away_is_not_taken_for_stalled(lab: Lab) -> None:
+    _, _, delivery = lab.running()
+    lab.renew(delivery)
+    lab.pass_s(7_200)
+    lab.renew(delivery)
+    assert lab.open_items() == []

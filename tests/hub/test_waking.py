@@ -6,15 +6,20 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
+
 from tenure.core import desk_commands as dc
-from tenure.core.attempt import Outcome, Verdict
+from tenure.core.attempt import Outcome, Usage, Verdict
 from tenure.core.budget import Budget, Share
 from tenure.core.circuit import Circuit
+from tenure.core.commands import Refusal, Retry
 from tenure.core.failure import FailureClass
 from tenure.core.ids import TaskId
+from tenure.core.limits import PASSED_OVER
 from tenure.core.recipient import RecipientSpec
 from tenure.core.review import About, Ruling
 from tenure.core.task import Task
+from tenure.errors import InvalidError
 from tenure.wire.codec import instant
 from tests.eventually import eventually_so
 from tests.hub.lab import Desk, Lab
@@ -161,6 +166,10 @@ async def test_room_that_a_person_makes_lets_all_that_wait_for_it_go() -> None:
             await lab.hub.execute(account)
 
         await limit(50)
+        await lab.submit(project="beacon", budget=Budget(tokens=50))
+        grant = await node.take()
+        used_up = Outcome(Verdict.COMPLETED, usage=Usage(input_tokens=50), tree_gone=True)
+        await node.report(grant, outcome=used_up)
         tasks = [await lab.submit(project="beacon") for _ in range(4)]
         assert await node.claim(5) == []
         (item,) = await lab.api.queries.attention(open_only=True, limit=10)
@@ -252,3 +261,51 @@ async def test_a_deadline_ends_what_runs_and_asks_once() -> None:
 
         await eventually_so(both_ask)
         assert await lab.why(task_id) == await lab.why(never) == "exhausted"
+
+
+async def test_the_deadline_binds_an_attempt_that_a_person_wants_after_a_restart() -> None:
+    lab = Lab()
+    async with lab.running():
+        node = await lab.node()
+        deadline = instant(lab.clock.wall_ms() + 60_000)
+        task_id = await lab.submit(deadline_at=deadline, budget=Budget(attempts=1))
+        await fail(node, FailureClass.EXECUTOR_LOST)
+        assert await lab.why(task_id) == "exhausted"
+        assert (await task(lab, task_id)).due_at_ms is None
+    async with lab.running():
+        await node.start()
+        again = Retry(TaskId(task_id), "ann", "the disk is larger now")
+        assert not isinstance(await lab.hub.execute(again), Refusal)
+        assert (await task(lab, task_id)).due_at_ms == lab.clock.wall_ms() + 60_000
+
+        async def the_loop_knows() -> bool:
+            return lab.hub._deadline.alarm._until_ms == lab.clock.wall_ms() + 60_000
+
+        await eventually_so(the_loop_knows, 2)
+        lab.pass_s(61)
+
+        async def is_stopped() -> bool:
+            return await lab.why(task_id) == "exhausted"
+
+        await eventually_so(is_stopped)
+
+
+async def test_a_claim_looks_behind_all_that_it_had_to_hold() -> None:
+    async with Lab().running() as lab:
+        node = await lab.node("laptop", RecipientSpec("claude", "command", capacity=5))
+        first = await lab.submit(concurrency_key="staging")
+        assert [one.task_id for one in await node.claim(1)] == [first]
+        for _ in range(PASSED_OVER + 50):
+            await lab.submit(concurrency_key="staging")
+        free = await lab.submit()
+        assert [one.task_id for one in await node.claim(1)] == [free]
+
+
+async def test_a_fence_that_no_record_can_hold_is_refused_and_no_fault() -> None:
+    async with Lab().running() as lab:
+        node = await lab.node()
+        await lab.submit()
+        grant = await node.take()
+        for speak in (node.renew, node.report, node.ack):
+            with pytest.raises(InvalidError, match="fence is out of range"):
+                await speak(grant, fence=2**63)

@@ -106,6 +106,13 @@ def ask_for_room(draft: Draft, task: Task, found: Hold) -> None:
     )
 
 
+def settle_room(draft: Draft, task: Task, held: Hold, because: str) -> None:
+    """What an account held back goes on: nobody is asked for room for it any more, nor for others if there is some."""
+    settle_share(draft, task, because)
+    if used_up(draft.get(Account, held.subject)) is None:
+        settle(draft, AttentionKind.EXHAUSTED, held.subject, because)
+
+
 def settle_share(draft: Draft, task: Task, because: str) -> None:
     """Close the question whether this Task's share fits into an account. Once its newest Attempt has ended, the question
     under that name is another one."""

@@ -62,7 +62,7 @@ _BY_KIND: dict[AttentionKind, dict[str, str]] = {
     _K.FAILED: {**_RETRY, **_GIVE_UP, **_CANCEL},
     _K.STOPPED: {**_RETRY, **_GIVE_UP, **_CANCEL},
     _K.CHALLENGED: {
-        "uphold": "counts as if the Task had not completed, for all that still wait for it",
+        "uphold": "counts as if the Task had not completed, for all that depend on it and have not begun",
         "dismiss": "lets all that wait for it go on",
     },
 }
@@ -101,5 +101,5 @@ def _exhausted(task: Task | None) -> dict[str, str]:
     if task.open_effects:
         return {}
     if task.hold is not None:
-        return {**_GIVE_UP, **_CANCEL}  # its share does not fit into an account: that is to be raised
+        return _CANCEL  # its share does not fit into an account: that is to be raised
     return {**_RAISE, **_RETRY, **_GIVE_UP, **_CANCEL}

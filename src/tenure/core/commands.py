@@ -214,8 +214,11 @@ class Claim(Struct, frozen=True):
 
 
 class Claimed(Struct, frozen=True):
+    """`look_again`: nothing was granted, but some were taken out of the queue that stood before others."""
+
     deliveries: tuple[DeliveryId, ...]
     replayed: bool = False
+    look_again: bool = False
 
 
 class Acknowledge(Struct, frozen=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tenure.core import events as ev
 from tenure.core import recovery_events as rv
 from tenure.core.accounting import free_key
 from tenure.core.asking import (
@@ -16,7 +15,7 @@ from tenure.core.asking import (
     settle_all,
     unread_refusal,
 )
-from tenure.core.attempt import Attempt, AttemptState, Relation, Verdict
+from tenure.core.attempt import Attempt, Relation, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.budget import Budget, amounts_of, budget_problem, raised
 from tenure.core.commands import Done, Refusal
@@ -148,7 +147,8 @@ def decide_give_up(draft: Draft, command: GiveUp) -> Done | Refusal:
     refusal = unread_refusal(item, command.item_version, command.because)
     if refusal is not None:
         return refusal
-    if item.kind not in GIVING_UP or task.is_terminal or task.lease is not None:
+    is_over = draft.newest_attempt(task).verdict is not None
+    if item.kind not in GIVING_UP or task.is_terminal or not is_over:
         return Refusal(
             "not_offered",
             f"{item.item_id} cannot be answered by ending {task.task_id} ({task.state}).",
@@ -157,8 +157,6 @@ def decide_give_up(draft: Draft, command: GiveUp) -> Done | Refusal:
     if task.open_effects:
         return effects_refusal(task)
     settle(draft, item.kind, item.subject, words, by=command.by)
-    if draft.newest_attempt(task).state is AttemptState.PENDING:
-        draft.emit(ev.AttemptWithdrawn(task_id=task.task_id, number=task.attempts))
     free_key(draft, task)
     end_task(draft, task, TaskState.FAILED, f"given up: {command.because}", words)
     return Done()

@@ -154,7 +154,9 @@ def decide_assign(draft: Draft, command: AssignAttention) -> Done | Refusal:
     item = _open_item(draft, command.item_id, command.item_version)
     if isinstance(item, Refusal):
         return item
-    if command.to is not None and not 1 <= len(command.to.strip()) <= NAME_LENGTH:
+    if command.to is not None and not (
+        1 <= len(command.to.strip()) <= NAME_LENGTH and command.to.isprintable()
+    ):
         return Refusal("invalid", f"to: give a name of 1 to {NAME_LENGTH} characters.", {"field": "to"})
     if item.assigned_to == command.to:
         return Done(replayed=True)

@@ -171,7 +171,7 @@ def _feedback(
         body = check.ended.output_tail
     else:
         head = "The attempt before this one was not accepted. It said:"
-        body = (evidence.text if evidence else "") or outcome.summary
+        body = ((evidence.text or evidence.output_tail) if evidence else "") or outcome.summary
     if not body.strip():
         return None
     kept = body.encode("utf-8", "replace")[-FEEDBACK_BYTES:].decode("utf-8", "ignore")

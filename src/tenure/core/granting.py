@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tenure.core import events as ev
+from tenure.core import recovery_events as rv
 from tenure.core.account import HUB_ACCOUNT, Account, project_account
 from tenure.core.accounting import give_back, hold, hold_back, set_aside, share_at_grant
 from tenure.core.asking import ask, settle
@@ -67,7 +68,8 @@ def decide_claim(draft: Draft, command: Claim) -> Claimed | Refusal:
             continue
         units = units_for(draft, recipient, min(free, recipient.free, GRANTS - len(granted)))
         granted += _grant_for(draft, command, recipient, units, offers)
-    return Claimed(tuple(granted))
+    held = any(isinstance(event, rv.TaskHeld) for event in draft.events)
+    return Claimed(tuple(granted), look_again=held and not granted)
 
 
 def _is_paused(draft: Draft, node: Node) -> bool:

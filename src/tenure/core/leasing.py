@@ -78,7 +78,10 @@ def _watch_budget(draft: Draft, before: Delivery) -> None:
 
 
 def _extend(draft: Draft, command: Renew, delivery: Delivery) -> None:
-    advanced = has_advanced(delivery.progress, command.progress)
+    # After a gap nobody could see it move: its node, or this hub, was away or asleep.
+    heard_ms = delivery.renewed_at_ms or delivery.claimed_at_ms
+    was_away = draft.now.wall_ms - heard_ms > draft.terms.lease_ttl_ms
+    advanced = was_away or has_advanced(delivery.progress, command.progress)
     draft.emit(
         ev.LeaseRenewed(
             task_id=delivery.task_id,

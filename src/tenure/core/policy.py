@@ -9,6 +9,7 @@ is used.
 
 from __future__ import annotations
 
+from collections import Counter
 from enum import StrEnum
 
 from msgspec import Struct
@@ -162,14 +163,14 @@ def response_to(policy: Policy, failure_class: FailureClass | None) -> tuple[str
 def chain_of(policy: Policy, failure_class: FailureClass | None) -> list[tuple[str, Response]]:
     """Every response to a failure, in the order in which they are tried. It ends even where the policy loops."""
     name, response = response_to(policy, failure_class)
-    chain = [(name, response)]
-    while response.otherwise is not None and response.otherwise not in {one for one, _ in chain}:
+    chain = {name: response}
+    while response.otherwise is not None and response.otherwise not in chain:
         found = policy.responses.get(response.otherwise)
         if found is None:
             break
         name, response = response.otherwise, found
-        chain.append((name, response))
-    return chain
+        chain[name] = response
+    return list(chain.items())
 
 
 def back_off_of(policy: Policy) -> Response:
@@ -180,7 +181,9 @@ def back_off_of(policy: Policy) -> Response:
 
 def policy_problems(policy: Policy) -> list[str]:
     """Everything that is wrong with a policy, as sentences; empty when it can be used."""
-    found: list[str] = []
+    found = _counts(policy)
+    if found:
+        return found  # what is too long is not looked into
     if not policy.name or len(policy.name) > NAME_LENGTH or not policy.name.replace("-", "").isalnum():
         found.append(f"name is {policy.name[:80]!r}; give 1 to {NAME_LENGTH} letters, digits and dashes")
     if policy.name in BUILT_IN and policy != BUILT_IN[policy.name]:
@@ -191,8 +194,6 @@ def policy_problems(policy: Policy) -> list[str]:
     missing = [str(one) for one in FailureClass if str(one) not in policy.responses]
     if missing:
         found.append(f"responses leaves out {', '.join(missing)}; every class needs one")
-    if len(policy.responses) > POLICY_RESPONSES:
-        found.append(f"responses has {len(policy.responses)} entries; at most {POLICY_RESPONSES}")
     for name, response in policy.responses.items():
         found += _response_problems(policy, name, response)
     for one in (*FailureClass, None):
@@ -200,14 +201,34 @@ def policy_problems(policy: Policy) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _counts(policy: Policy) -> list[str]:
+    found: list[str] = []
+    for what, count, most in (
+        ("rules", len(policy.rules), POLICY_RULES),
+        ("responses", len(policy.responses), POLICY_RESPONSES),
+    ):
+        if count > most:
+            found.append(f"{what} has {count} entries; at most {most}")
+    return found
+
+
+def _is_plain(name: str) -> bool:
+    """Is it a name that can stand in a line?"""
+    return 0 < len(name) <= NAME_LENGTH and all(one.isalnum() or one in "-_." for one in name)
+
+
 def _rule_problems(policy: Policy) -> list[str]:
     names = [rule.name for rule in policy.rules]
-    found = [f"rules: two are named {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1]
+    found = [f"rules: two are named {name!r}" for name, times in Counter(names).items() if times > 1]
     if not names:
         found.append("rules is empty; without any rule every failure is a contradiction")
-    if len(names) > POLICY_RULES:
-        found.append(f"rules has {len(names)} entries; at most {POLICY_RULES}")
     for rule in policy.rules:
+        if not _is_plain(rule.name):
+            found.append(f"rules: {rule.name[:80]!r} is no name; give letters, digits, dashes, dots")
+        if not all(0 <= one <= 255 for one in rule.exit_codes):
+            found.append(f"rules.{rule.name[:80]}: exit_codes are 0 to 255")
+        if not all(100 <= one <= 599 for one in rule.http_statuses):
+            found.append(f"rules.{rule.name[:80]}: http_statuses are 100 to 599")
         if not 0 <= rule.rank <= 9:
             found.append(f"rules.{rule.name}: rank is {rule.rank}; 0 to 9")
         asks = (rule.signs, rule.exit_codes, rule.http_statuses, rule.start_errors, rule.claims)
@@ -217,8 +238,10 @@ def _rule_problems(policy: Policy) -> list[str]:
 
 
 def _response_problems(policy: Policy, name: str, response: Response) -> list[str]:
-    where = f"responses.{name}"
+    where = f"responses.{name[:80]}"
     found: list[str] = []
+    if not _is_plain(name):
+        found.append(f"responses: {name[:80]!r} is no name; give letters, digits, dashes, dots")
     if response.otherwise is not None and response.otherwise not in policy.responses:
         known = ", ".join(sorted(policy.responses))
         found.append(f"{where}: otherwise names {response.otherwise[:80]!r}, which is none of {known}")

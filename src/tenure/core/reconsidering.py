@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenure.core import recovery_events as rv
-from tenure.core.accounting import ask_for_room, hold, hold_back, settle_share
+from tenure.core.accounting import ask_for_room, hold, hold_back, settle_room, settle_share
 from tenure.core.asking import settle_all
 from tenure.core.attempt import Attempt, Change, ChangeKind
 from tenure.core.commands import Done
@@ -49,7 +49,7 @@ def decide_reconsider(draft: Draft, command: Reconsider) -> Done:
         "the challenge was answered" if task.hold.kind is HoldKind.REVIEW else f"{task.hold.subject} is free"
     )
     if task.hold.kind is HoldKind.BUDGET:
-        settle_share(draft, task, because)
+        settle_room(draft, task, task.hold, because)
     draft.emit(rv.TaskReleased(task_id=task.task_id, because=because))
     if task.hold.kind is HoldKind.REVIEW:
         fall_back(draft, draft.get(Task, task.task_id))

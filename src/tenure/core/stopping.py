@@ -116,6 +116,7 @@ def finish_stop(draft: Draft, task: Task) -> None:
     if attempt.verdict in (Verdict.COMPLETED, Verdict.ASKED, Verdict.UNKNOWN):
         return
     if stop.cause is StopCause.PERSON:
+        settle(draft, AttentionKind.EXHAUSTED, task.task_id, f"{stop.by} stopped it")
         _ask_what_next(draft, stop, attempt)
     elif dimensions := still_out(draft, task, attempt, stop.dimensions):
         exhaust(draft, task, dimensions)

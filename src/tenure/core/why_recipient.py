@@ -76,7 +76,7 @@ def paused_reason(what: str, paused: Paused, blocker: str) -> Reason:
     return Reason(
         "paused",
         f"{what} is {'being drained' if paused.drain else 'paused'} by {paused.by}: {paused.because}; "
-        "`tenure resume` lets it go on",
+        f"`tenure resume {what.split(maxsplit=1)[0] + ':' if what.startswith('node ') else ''}{blocker}` lets it go on",
         "never_silent",
         blocker=blocker,
     )

@@ -16,7 +16,7 @@ from tenure.core import limits
 from tenure.core.attempt import Attempt
 from tenure.core.canonical import text_digest
 from tenure.core.circuit import Circuit
-from tenure.core.commands import Claim, Offer
+from tenure.core.commands import Claim, Claimed, Offer
 from tenure.core.delivery import Delivery
 from tenure.core.ids import DeliveryId, NodeId
 from tenure.core.recipient import Recipient, recipient_queues
@@ -25,6 +25,8 @@ from tenure.hub.service import Hub
 from tenure.hub.waiting import Visit
 from tenure.wire.legs import ClaimReply, ClaimRequest, Grant
 
+LOOKS = 50
+"""Looks of one claim while it only takes Tasks out of the queue that are held; each takes out some hundred."""
 Gone = Callable[[], Awaitable[object]]
 """Watches for a node that goes away; called only by a claim that waits, so that nothing is left unawaited."""
 
@@ -107,13 +109,21 @@ class Claims:
             self._hub.room.pass_on(visit)
 
     async def _look(self, node_id: NodeId, asked: ClaimRequest) -> tuple[DeliveryId, ...]:
+        claimed = await self._ask(node_id, asked)
+        for _ in range(LOOKS):
+            if not claimed.look_again:
+                break
+            claimed = await self._ask(node_id, asked)
+        return claimed.deliveries
+
+    async def _ask(self, node_id: NodeId, asked: ClaimRequest) -> Claimed:
         units = min(sum(asked.free.values()), limits.GRANTS)
         offers: list[Offer] = []
         for _ in range(units):
             delivery_id = DeliveryId(self._hub.ids.new_id("d"))
             offers.append(Offer(delivery_id, text_digest(self._hub.lease_token(delivery_id))))
         command = Claim(node_id, asked.incarnation, asked.claim_id, asked.free, tuple(offers))
-        return (await self._hub.execute(command)).deliveries
+        return await self._hub.execute(command)
 
     async def _grants(self, granted: Sequence[DeliveryId]) -> ClaimReply:
         if not granted:

@@ -25,7 +25,7 @@ from tenure.core.explaining import (
 )
 from tenure.core.findings import findings_of
 from tenure.core.ids import TaskId
-from tenure.core.policy import DEFAULT, Policy, PolicyChoice, PolicyDocument
+from tenure.core.policy import DEFAULT, Policy, PolicyChoice, PolicyDocument, policy_problems
 from tenure.core.policy_choice import policy_subjects
 from tenure.core.recipient import Recipient
 from tenure.core.recovering import situation_of
@@ -33,7 +33,7 @@ from tenure.core.recovery import Situation, is_refunded
 from tenure.core.recovery_events import BudgetExhausted, RecoveryDecided
 from tenure.core.task import Task
 from tenure.core.world import World
-from tenure.errors import NotFoundError
+from tenure.errors import InvalidError, NotFoundError
 from tenure.hub.policy_desk import PolicyDesk
 from tenure.hub.service import Hub
 from tenure.ledger.port import PAGE, TaskHistory
@@ -115,7 +115,11 @@ class ExplanationDesk:
 
     async def _other(self, policy: str | None, document: PolicyRequest | None) -> Policy | None:
         if document is not None:
-            return await self._policies.whole(document)
+            made = await self._policies.whole(document)
+            problems = policy_problems(made)
+            if problems:
+                raise InvalidError("; ".join(problems), problems=problems)
+            return made
         return None if policy is None else await self._policies.named(policy)
 
     async def _chosen(self, task: Task, attempt: Attempt) -> str:

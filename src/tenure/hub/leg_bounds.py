@@ -70,6 +70,15 @@ def check_renewal(item: ws.RenewItem) -> None:
         )
 
 
+def check_fence(fence: int) -> None:
+    """Is it a number that a fence can be?
+
+    Raises:
+        InvalidError: it is out of range.
+    """
+    _check_number("fence", fence)
+
+
 def check_outcome(delivery_id: str, outcome: Outcome) -> None:
     """Is an outcome within its bounds, and its evidence JSON?
 

@@ -27,6 +27,7 @@ from tenure.hub.claiming import Claims, Gone
 from tenure.hub.leg_bounds import (
     check_claim,
     check_credential,
+    check_fence,
     check_outcome,
     check_renewal,
     check_snapshot,
@@ -233,6 +234,7 @@ def _answer(command: Fenced, reply: cm.Reply) -> cm.LegAnswer:
 
 
 def _proof(item: ws.Claimant, asked: ws.AckRequest | ws.RenewRequest | ws.ReportRequest) -> cm.Proof:
+    check_fence(item.fence)
     return cm.Proof(item.delivery_id, item.fence, text_digest(item.token), asked.incarnation)
 
 

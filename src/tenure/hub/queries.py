@@ -147,7 +147,9 @@ class Queries:
         questions = await self._questions_about(tasks)
         waited_for = {other for one in tasks for other in one.waits_for}
         reviews = await self._ledger.find_many(Review, waited_for) if waited_for else {}
-        keys = {one.spec.concurrency_key for one in tasks if one.hold is not None and one.spec.concurrency_key}
+        keys = {
+            one.spec.concurrency_key for one in tasks if one.hold is not None and one.spec.concurrency_key
+        }
         gates = await self._ledger.find_many(Gate, keys) if keys else {}
         now_ms = self._hub.clock.wall_ms()
         return [

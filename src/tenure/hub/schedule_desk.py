@@ -6,6 +6,7 @@ rules are in `core.scheduling`."""
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import islice
 from typing import final
@@ -132,8 +133,10 @@ class ScheduleDesk:
         soonest = heapq.nsmallest(
             limit, active, key=lambda one: (one.next_at_ms or LAST_INSTANT_MS, one.name)
         )
-        found = (body for one in soonest for body in _next(one, limit))
-        return tuple(heapq.nsmallest(limit, found, key=lambda one: (one.at, one.schedule)))
+        # Each is asked for its next one only when its turn comes.
+        lines = (((at_ms, one.name, one) for at_ms in _times(one)) for one in soonest)
+        merged = heapq.merge(*lines, key=lambda place: place[:2])
+        return tuple(_occurrence(one, at_ms) for at_ms, _, one in islice(merged, limit))
 
     # -- within
 
@@ -197,14 +200,18 @@ def _most(number: int) -> int:
 
 def _next(known: Schedule, limit: int) -> tuple[OccurrenceBody, ...]:
     """The next occurrences of one that is active; none of one whose calendar cannot be read here."""
+    return tuple(_occurrence(known, at_ms) for at_ms in islice(_times(known), limit))
+
+
+def _times(known: Schedule) -> Iterator[int]:
     if known.next_at_ms is None:
-        return ()
+        return
     try:
         recurrence = Recurrence(known.spec.cron, known.spec.zone)
     except InvalidError:
-        return ()
-    times = [known.next_at_ms, *islice(recurrence.following(known.next_at_ms), limit - 1)]
-    return tuple(_occurrence(known, at_ms) for at_ms in times)
+        return
+    yield known.next_at_ms
+    yield from recurrence.following(known.next_at_ms)
 
 
 def _occurrence(known: Schedule, at_ms: int) -> OccurrenceBody:

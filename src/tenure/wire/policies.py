@@ -6,7 +6,7 @@ from msgspec import field
 
 from tenure.core.explaining import asked_by
 from tenure.core.failure import FailureClass, Rule, Sign, StepKind
-from tenure.core.limits import NAME_LENGTH
+from tenure.core.limits import NAME_LENGTH, POLICY_RESPONSES, POLICY_RULES
 from tenure.core.policy import Action, Policy, PolicyDocument, Response, UnknownRule, policy_digest
 from tenure.errors import InvalidError
 from tenure.wire.body import Answered, Asked
@@ -190,10 +190,13 @@ def policy_of(asked: PolicyRequest, base: Policy | None) -> Policy:
         InvalidError: a response has no action and there is none to take it from, or a name is too long; the facts list all
             such `problems`.
     """
+    refuse_above(POLICY_RULES, len(asked.rules), "rules")
+    refuse_above(POLICY_RESPONSES, len(asked.responses), "responses")
     rules = {} if base is None else {one.name: one for one in base.rules}
     own = [_rule(one) for one in asked.rules]
     # Two of one name in the document itself stay two, so that they are found.
-    kept = [rule for name, rule in rules.items() if name not in {one.name for one in own}]
+    named = {one.name for one in own}
+    kept = [rule for name, rule in rules.items() if name not in named]
     responses = dict(base.responses) if base is not None else {}
     problems = _length_problems(asked)
     for name, response in asked.responses.items():
@@ -212,6 +215,17 @@ def policy_of(asked: PolicyRequest, base: Policy | None) -> Policy:
         responses=responses,
         unknown=asked.unknown or (base.unknown if base is not None else UnknownRule.OPERATOR),
     )
+
+
+def refuse_above(most: int, count: int, what: str) -> None:
+    """Refuse a document with more of something than a policy may have, before any of it is looked into.
+
+    Raises:
+        InvalidError: it has more.
+    """
+    if count > most:
+        problem = f"{what} has {count} entries; at most {most}"
+        raise InvalidError(problem, problems=[problem])
 
 
 def _length_problems(asked: PolicyRequest) -> list[str]:

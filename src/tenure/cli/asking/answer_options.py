@@ -9,7 +9,7 @@ from tenure.cli.asking.retry_changes import ChangeOptions
 from tenure.errors import InvalidError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tenure.cli.command.resolving import ResolveOptions
 
@@ -25,7 +25,7 @@ class Extra(NamedTuple):
     options: ResolveOptions
     changes: ChangeOptions
     more: MoreOptions
-    program: list[str]
+    program: Sequence[str | None]
 
 
 def refuse_misplaced(answer: str, extra: Extra) -> None:

@@ -107,14 +107,18 @@ def built_in_base(extends: str) -> Policy | None:
     return BUILT_IN.get(extends) or BUILT_IN_KEYS.get(extends)
 
 
-def problems_of(file: PolicyFile, base: Policy | None) -> tuple[Policy | None, list[str]]:
-    """The whole policy, and everything that is wrong with it."""
+def problems_of(
+    file: PolicyFile, base: Policy | None, missing: str | None = None
+) -> tuple[Policy | None, list[str]]:
+    """The whole policy, and everything that is wrong with it. `missing`: why there is nothing that it extends; everything
+    else is judged as if it extended `default`, so that what it may well take from there is not called missing."""
+    found = [*file.problems, *([missing] if missing is not None else [])]
     try:
-        policy = policy_of(file.request, base)
+        policy = policy_of(file.request, BUILT_IN["default"] if missing is not None else base)
     except InvalidError as error:
-        found = [*file.problems, *cast("list[str]", error.facts.get("problems", [error.message]))]
+        found += cast("list[str]", error.facts.get("problems", [error.message]))
         return None, list(dict.fromkeys(found))
-    return policy, list(dict.fromkeys([*file.problems, *policy_problems(policy)]))
+    return policy, list(dict.fromkeys([*found, *policy_problems(policy)]))
 
 
 class _Head(msgspec.Struct, frozen=True):

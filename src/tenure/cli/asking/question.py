@@ -29,7 +29,9 @@ async def questions_about(hub: HubClient, name: str) -> list[AttentionBody]:
     items = await hub.every_question()
     found = list(about(items, name))
     if not found and not await is_known(hub, name):
-        raise unknown(name, items)
+        near = near_ones(name, items)
+        hint = f"; did you mean {' or '.join(near)}?" if near else "; `tenure attention` lists what is asked"
+        raise NotFoundError(f"there is no {name[:80]!r}{hint}", name=name[:80], near=near)
     return found
 
 
@@ -61,19 +63,19 @@ async def is_known(hub: HubClient, name: str) -> bool:
     task, _, rest = name.partition("/")
     try:
         if rest.startswith("e_"):
-            return any(one.effect_id == rest for one in await hub.effects((await attempt_of(hub, task)).task_id))
+            return any(
+                one.effect_id == rest for one in await hub.effects((await attempt_of(hub, task)).task_id)
+            )
         await attempt_of(hub, name)
     except (NotFoundError, InvalidError):
         return any(name in {one.node_id, one.name} for one in await hub.nodes())
     return True
 
 
-def unknown(name: str, items: Iterable[AttentionBody]) -> NotFoundError:
-    """There is nothing of this name; the nearest that something is asked about."""
-    subjects = {task for one in items for task in (one.subject, one.item_id)}
-    near = difflib.get_close_matches(name, sorted(subjects), NEAR)
-    hint = f"; did you mean {' or '.join(near)}?" if near else "; `tenure attention` lists what is asked"
-    return NotFoundError(f"there is no {name[:80]!r}{hint}", name=name[:80], near=near)
+def near_ones(name: str, items: Iterable[AttentionBody]) -> list[str]:
+    """The nearest that something is asked about."""
+    known = sorted({word for one in items for word in (one.subject, one.item_id)})
+    return difflib.get_close_matches(name, known, NEAR)
 
 
 def is_item_id(name: str) -> bool:

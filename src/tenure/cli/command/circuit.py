@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tenure.cli.invocation import Invocation, command, commands_below, family
+
+if TYPE_CHECKING:
+    from tenure.client.hub import HubClient
+    from tenure.wire.accounts import CircuitBody
 
 app = family()
 
@@ -50,6 +54,23 @@ circuits_app = commands_below(
 command(circuits_app, "list")(list_circuits)
 
 
+async def closed(hub: HubClient, quota: str, because: str) -> CircuitBody:
+    """The circuit, closed now.
+
+    Raises:
+        NotFoundError: there is none of this name; the message has the nearest.
+    """
+    from tenure.cli.asking.near import quotas_like, suggested
+    from tenure.errors import NotFoundError
+
+    try:
+        return await hub.close_circuit(quota, because)
+    except NotFoundError as error:
+        near = await quotas_like(hub, quota)
+        hint = suggested(near) or "; `tenure circuits` lists those that are open"
+        raise NotFoundError(f"{error.message.rstrip('.')}{hint}", quota=quota[:80], near=near) from error
+
+
 @command(circuits_app, "close")
 async def close(
     cli: Invocation,
@@ -63,7 +84,7 @@ async def close(
     from tenure.cli.asking.lookup import connected
 
     async with connected(cli) as hub:
-        body = await hub.close_circuit(quota, because)
+        body = await closed(hub, quota, because)
     cli.out.data(body)
     if not cli.out.json:
         cli.out.say(

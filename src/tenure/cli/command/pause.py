@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tenure.wire.accounts import PauseBody
 
 LOOK_S = 1.0
+PROJECT = "project:"
 SHOWN = 10
 LONGEST = "1h"
 """How long a drain is waited for unless somebody says otherwise."""
@@ -59,14 +60,17 @@ async def pause(cli: Invocation, subject: SubjectArgument = None, *, options: Pa
     more (and exits with 124 if that takes too long); Ctrl-C ends the waiting and leaves the pause.
     """
     from tenure.cli.asking.lookup import connected
+    from tenure.cli.asking.near import tell_unused
 
     if not subject:
         refuse_options(options)
         await list_pauses(cli)
         return 0
-    named = subject_of(subject)
     because, bound_s = reason_of(options), bound_of(options)
     async with connected(cli) as hub:
+        named = await named_there(hub, subject)
+        if named.startswith(PROJECT):
+            await tell_unused(cli, hub, named.removeprefix(PROJECT), "the pause")
         body = await hub.pause(named, because, drain=options.drain)
         if not wants_to_wait(options):
             cli.out.data(body)
@@ -85,8 +89,10 @@ async def resume(
     """Let new work start again where it was paused."""
     from tenure.cli.asking.lookup import connected
 
-    named = subject_of(subject or [])
     async with connected(cli) as hub:
+        if not subject:
+            await refuse_nothing(hub)
+        named = await named_there(hub, subject or [])
         body = await hub.resume(named, because)
     cli.out.data(body)
     if not cli.out.json:
@@ -120,6 +126,37 @@ async def list_pauses(cli: Invocation) -> None:
         if one.paused is not None
     )
     cli.out.table(("subject", "state", "running", "by", "since", "because"), rows)
+
+
+async def refuse_nothing(hub: HubClient) -> None:
+    """Says what can be resumed.
+
+    Raises:
+        InvalidError: always.
+    """
+    from tenure.errors import InvalidError
+
+    paused = [one.subject for one in await hub.pauses()]
+    named = ", ".join(f"`tenure resume {one}`" for one in paused[:SHOWN])
+    told = f"paused are: {named}" if named else "nothing is paused"
+    raise InvalidError(f"say what shall go on: tenure resume SUBJECT; {told}", paused=paused)
+
+
+async def named_there(hub: HubClient, words: list[str]) -> str:
+    """The subject, as the API calls it; where the words name none, what they may have meant is told.
+
+    Raises:
+        InvalidError: they name none.
+    """
+    from tenure.cli.asking.near import addresses_like, nodes_like, suggested
+    from tenure.errors import InvalidError
+
+    try:
+        return subject_of(words)
+    except InvalidError as error:
+        name = words[-1] if words else ""
+        near = [*await addresses_like(hub, name), *(f"node:{one}" for one in await nodes_like(hub, name))]
+        raise InvalidError(f"{error.message}{suggested(near)}", **error.facts, near=near) from error
 
 
 def subject_of(words: list[str]) -> str:
@@ -226,6 +263,7 @@ def tell(cli: Invocation, body: PauseBody) -> None:
     already = f" already, by {body.paused.by}: {body.paused.because}" if body.replayed else ""
     running = f"; {running_text(body)} there and goes on" if body.running_count else "; nothing runs there"
     cli.out.say(f"{body.subject} is paused{already}{running}")
+    cli.out.note(f"`tenure resume {body.subject}` lets it go on")
 
 
 def running_text(body: PauseBody) -> str:

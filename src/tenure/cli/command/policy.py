@@ -133,8 +133,8 @@ async def check(cli: Invocation, file: FileArgument) -> None:
     from tenure.wire.policies import policy_body
 
     read = read_policy(file)
-    base = await base_of(cli, read.request)
-    policy, problems = problems_of(read, base)
+    base, missing = await base_of(cli, read.request)
+    policy, problems = problems_of(read, base, missing)
     if policy is None or problems:
         refuse(file, problems)
     cli.out.data({"policy": policy.key, "problems": [], "warnings": auto_note(policy)})
@@ -168,18 +168,40 @@ def auto_note(policy: Policy) -> list[str]:
     return [AUTO_NOTE]
 
 
-async def base_of(cli: Invocation, request: PolicyRequest) -> Policy | None:
-    """The policy that a file extends; a stored one is asked of the hub.
-
-    Raises:
-        NotFoundError: there is none of that name.
-        ConfigurationError: it is not built in, and no hub is known.
-    """
+async def base_of(cli: Invocation, request: PolicyRequest) -> tuple[Policy | None, str | None]:
+    """The policy that a file extends (a stored one is asked of the hub), and what is wrong where there is none."""
+    from tenure.cli.asking.lookup import connected
     from tenure.cli.asking.policy_file import built_in_base
+    from tenure.errors import TenureError
 
     if request.extends is None:
-        return None
-    return built_in_base(request.extends) or whole(await _stored(cli, request.extends))
+        return None, None
+    known = built_in_base(request.extends)
+    if known is not None:
+        return known, None
+    try:
+        async with connected(cli) as hub:
+            return await base_at(hub, request.extends)
+    except TenureError as error:
+        return (
+            None,
+            f"extends: {request.extends[:80]!r} is not built in, and no hub can be asked: {error.message}",
+        )
+
+
+async def base_at(hub: HubClient, name: str) -> tuple[Policy | None, str | None]:
+    """A policy that is stored there, or what is wrong with the name."""
+    from tenure.cli.asking.policy_file import built_in_base
+    from tenure.errors import InvalidError, NotFoundError
+
+    known = built_in_base(name)
+    if known is not None:
+        return known, None
+    try:
+        return whole(await hub.policy(name)), None
+    except (NotFoundError, InvalidError):
+        stored = [one.policy for one in await hub.policies()]
+        return None, f"extends: there is no policy {name[:80]!r}; known: {', '.join(stored)}"
 
 
 def whole(body: PolicyBody) -> Policy:
@@ -219,14 +241,12 @@ async def checked(hub: HubClient, file: Path) -> PolicyFile:
     Raises:
         InvalidError: something is.
     """
-    from tenure.cli.asking.policy_file import built_in_base, problems_of, read_policy
+    from tenure.cli.asking.policy_file import problems_of, read_policy
 
     read = read_policy(file)
     extends = read.request.extends
-    base = None
-    if extends is not None:
-        base = built_in_base(extends) or whole(await hub.policy(extends))
-    _, problems = problems_of(read, base)
+    base, missing = (None, None) if extends is None else await base_at(hub, extends)
+    _, problems = problems_of(read, base, missing)
     if problems:
         refuse(file, problems)
     return read
@@ -262,10 +282,16 @@ async def unuse(cli: Invocation, subject: ForOption, because: BecauseOption) -> 
 
 async def choose(cli: Invocation, name: str | None, subject: str, because: str) -> None:
     from tenure.cli.asking.lookup import connected
+    from tenure.cli.asking.near import tell_unserved, tell_unused
     from tenure.wire.policies import ChoiceRequest
 
     async with connected(cli) as hub:
         body = await hub.choose_policy(ChoiceRequest(subject=subject, policy=name, because=because))
+        kind, _, named = subject.partition(":")
+        if name is not None and kind == "route":
+            await tell_unserved(cli, hub, named)
+        if name is not None and kind == "project":
+            await tell_unused(cli, hub, named, "the policy")
     cli.out.data(body)
     if not cli.out.json:
         holds = "nothing is chosen" if body.policy is None else f"{body.policy} (now {body.means}) holds"
@@ -318,6 +344,9 @@ def is_file(name: str) -> bool:
 
 
 def tell_explanation(cli: Invocation, body: ExplanationBody) -> None:
+    from tenure.cli.text.policy import unknown_lines
+    from tenure.core.failure import UNCLASSIFIED
+
     cli.out.say(body.told)
     cli.out.say(f"  policy: {body.chosen}")
     for number, fact in enumerate(body.facts):
@@ -325,7 +354,7 @@ def tell_explanation(cli: Invocation, body: ExplanationBody) -> None:
     judged = body.judgement
     if judged is None:
         return
-    if judged.word:
+    if judged.word and judged.rule != UNCLASSIFIED:
         cli.out.say(f"  rule: the node's own word ({judged.rule}); it knew more than a rule can ask")
     for one in judged.matched:
         fires = "fires" if one.decides else "fits, but a lower rank decides"
@@ -334,6 +363,8 @@ def tell_explanation(cli: Invocation, body: ExplanationBody) -> None:
         cli.out.say(f"  passed over: {passed}")
     changes = f"; it changes {', '.join(judged.changes)}" if judged.changes else ""
     refunded = "; the attempt does not count" if judged.refunded else ""
+    for line in unknown_lines(body):
+        cli.out.say(line)
     cli.out.say(
         f"  response {judged.response}, by {judged.policy}: {judged.action}: {judged.because}{changes}{refunded}"
     )

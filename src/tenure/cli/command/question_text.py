@@ -98,9 +98,8 @@ def meaning(item: AttentionBody, answer: str, what: str) -> str:
 
 
 def facts_of(item: AttentionBody) -> dict[str, Any]:
-    """The facts; empty where they are none by name."""
-    found = msgspec.json.decode(item.facts)
-    return found if isinstance(found, dict) else {}
+    """The facts, by their names."""
+    return msgspec.json.decode(item.facts, type=dict[str, Any])
 
 
 def room_for(item: AttentionBody) -> str | None:

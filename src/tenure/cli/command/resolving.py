@@ -142,6 +142,7 @@ class Given(NamedTuple):
 
 async def resolve_one(cli: Invocation, hub: HubClient, name: str, given: Given) -> int:
     """Shows a question, or answers it."""
+    from tenure.cli.asking.near import tell_unserved
     from tenure.cli.asking.question import question_named
     from tenure.cli.command.question_text import meaning, tell_in_full
     from tenure.runtime.clock import RealClock
@@ -161,6 +162,8 @@ async def resolve_one(cli: Invocation, hub: HubClient, name: str, given: Given) 
         cli.out.note("nothing was answered")
         return 1
     done = await hub.answer(item.item_id, asked)
+    if asked.changes.to is not None:
+        await tell_unserved(cli, hub, asked.changes.to)
     cli.out.data(done)
     if not cli.out.json:
         follows = f"; attempt {done.number} follows" if done.number else ""

@@ -38,6 +38,7 @@ async def retry(
     question the reason is the answer. One whose outcome is unknown is answered with `tenure reconcile`.
     """
     from tenure.cli.asking.lookup import connected, task_id_of
+    from tenure.cli.asking.near import tell_unserved
     from tenure.cli.asking.retry_changes import changes_in
     from tenure.runtime.clock import RealClock
     from tenure.runtime.ids import RealIds
@@ -47,6 +48,8 @@ async def retry(
         asked = await changes_in(cli, changes, program or [], await hub.task(task_id))
         # Under a key of its own it may be sent again after a lost answer.
         reply = await hub.retry(task_id, because, RealIds(RealClock()).new_id("k"), asked)
+        if asked.to is not None:
+            await tell_unserved(cli, hub, asked.to)
     cli.out.data(reply)
     if not cli.out.json:
         what = f"continues {reply.continues}" if reply.continues else f"attempt {reply.number}"

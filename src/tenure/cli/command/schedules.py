@@ -205,6 +205,7 @@ async def show(
 ) -> None:
     """Show a schedule and when it fires next."""
     from tenure.cli.asking.lookup import connected
+    from tenure.cli.text.task_spec import spec_lines
 
     async with connected(cli) as hub:
         body = await hub.schedule(name, occurrences)
@@ -216,6 +217,8 @@ async def show(
         because = f": {body.state_because}" if body.state_because else ""
         cli.out.say(f"  {body.state} by {body.state_by} at {body.state_at}{because}")
     cli.out.say(f"  submits to {body.to}, in the name of {body.submitted_by}: {body.objective}")
+    for line in spec_lines(body.task):
+        cli.out.say(f"  {line}")
     cli.out.say(f"  missed occurrences: {body.missed}; while the task before runs: {body.overlap}")
     cli.out.say(f"  {body.fired} fired, {body.skipped} skipped, {body.failed} failed")
     if body.last_at is not None:

@@ -135,7 +135,7 @@ class Steps:
         from tenure.cli.command.task_text import spoken
 
         verdict = attempt.verdict or "nothing, since it never began"
-        self._cli.out.say(f"{task.task_id} {spoken(task.state)}; attempt {attempt.number} came to: {verdict}")
+        self._cli.out.say(f"{task.task_id} {spoken(task)}; attempt {attempt.number} came to: {verdict}")
         if attempt.offered_answers:
             self._cli.out.say(f"  nobody knows how it ended: tenure reconcile {attempt.attempt_id}")
         elif self._watched.number is not None and not task.ended_at:

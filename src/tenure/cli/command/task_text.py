@@ -42,7 +42,7 @@ def ending_lines(ending: Ending) -> Iterator[str]:
     ended, newest = task.state, attempt.verdict if attempt else None
     verdict = f" ({newest})" if newest and newest != ended else ""
     needs_you = ending.exit_code == NEEDS_YOU
-    yield f"{task.task_id} {'needs you' if needs_you else spoken(ended)}{verdict}{took}"
+    yield f"{task.task_id} {'needs you' if needs_you else spoken(task)}{verdict}{took}"
     if attempt and attempt.summary:
         yield f"  {one_line(attempt.summary, 200)}"
     if attempt and (changes := changes_text(attempt)):
@@ -75,9 +75,16 @@ def answer_to(task: TaskBody) -> str:
             return f"tenure show {name} says what is known and what you may answer"
 
 
-def spoken(task_state: str) -> str:
-    """A state in the words that people meet first."""
-    return {"input_required": "needs you", "submitted": "waits"}.get(task_state, task_state)
+UNDER_WAY = frozenset(
+    {"offered", "starting", "running", "stalled", "suspect", "canceling", "stopping", "effect_in_doubt"}
+)
+"""Reasons of a Task that somebody works on."""
+
+
+def spoken(task: TaskBody) -> str:
+    """A Task's state in the words that people meet first. One that nobody works on waits, also between two attempts."""
+    told = {"input_required": "needs you", "submitted": "waits"}.get(task.state, task.state)
+    return "waits" if told == "working" and task.why.code not in UNDER_WAY else told
 
 
 def attempt_seconds(attempt: AttemptBody) -> float:
@@ -97,7 +104,7 @@ def task_lines(
     effects: tuple[EffectBody, ...] = (),
 ) -> Iterator[str]:
     """Everything about a Task, for `show`."""
-    yield f"{task.task_id}  {spoken(task.state)}"
+    yield f"{task.task_id}  {spoken(task)}"
     objective = task.objective.strip().splitlines()
     yield from (f"  {line}" for line in objective[:OBJECTIVE_LINES])
     if len(objective) > OBJECTIVE_LINES:

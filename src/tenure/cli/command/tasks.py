@@ -61,7 +61,7 @@ async def list_tasks(cli: Invocation, options: ListOptions) -> None:
         return
     now_ms = RealClock().wall_ms()
     rows = (
-        (one.task_id, spoken(one.state), one.to, shown_age(one.submitted_at, now_ms), one_line(one.objective))
+        (one.task_id, spoken(one), one.to, shown_age(one.submitted_at, now_ms), one_line(one.objective))
         for one in tasks
     )
     cli.out.table(("task", "state", "to", "submitted", "objective"), rows)

@@ -60,7 +60,7 @@ def _created(body: Body) -> str:
 
 def _reported(body: Body) -> str:
     outcome = body["outcome"]
-    failure = f" ({outcome['failure_class']})" if outcome.get("failure_class") else ""
+    failure = f" (its node says {outcome['failure_class']})" if outcome.get("failure_class") else ""
     summary = str(outcome.get("summary", "")).removeprefix(f"{outcome['verdict']}: ")
     return f"attempt {body['number']} ended {outcome['verdict']}{failure}{': ' + summary if summary else ''}"
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from tenure.core.failure import FailureClass
+from tenure.core.failure import UNCLASSIFIED, FailureClass
 from tenure.core.policy import LAST, TIMED_OUT, Action
-from tenure.wire.policies import PolicyBody, ResponseBody
+from tenure.wire.policies import ExplanationBody, PolicyBody, ResponseBody
 
 HEAD = ("class", "evidence", "response", "where that cannot be done")
 
+ASKABLE = (
+    (r"^it met HTTP status (\d+)", "HTTP status", "http_statuses"),
+    (r"^exit code (\d+)", "exit code", "exit_codes"),
+    (r"^it could not be started: ([A-Za-z0-9_-]+)$", "the start error", "start_errors"),
+)
+"""Facts of an explanation that a rule can ask for: how they read, what they are, and the rule's field."""
 MEANING: dict[str, str] = {
     Action.STOP: "stop, and ask a person to change what is allowed",
     Action.HOLD: "hold until the recipient's configuration is another one, and ask",
@@ -68,3 +75,31 @@ def response_text(response: ResponseBody) -> str:
 
     longest = shown_duration(float(response.most_s))
     return f"{told}: a random part of {response.first_s} s, doubled each time up to {longest}, {response.most} times at most"
+
+
+def unknown_lines(body: ExplanationBody) -> Iterator[str]:
+    """Where no rule of the policy knows the evidence: what it is, and a rule that would know it."""
+    if body.judgement is None or body.judgement.rule != UNCLASSIFIED:
+        return
+    known = unknown_evidence(body.facts)
+    if known is None:
+        yield "  no rule knows what its evidence says, and it says nothing that a rule could ask for by itself"
+        return
+    what, field = known
+    yield f"  no rule knows {what}; a rule for it would be:"
+    yield "    [[rules]]"
+    yield '    name = "mine"'
+    yield "    rank = 3"
+    yield f'    class = "{FailureClass.VALIDATION}"  # or: {", ".join(sorted(set(FailureClass) - {FailureClass.VALIDATION}))}'
+    yield f"    {field}"
+    yield f'  in a policy file with `extends = "{body.judgement.policy}"`; `tenure policy check` checks it'
+
+
+def unknown_evidence(facts: tuple[str, ...]) -> tuple[str, str] | None:
+    """What a rule could name of the evidence, in words and as a field of a rule."""
+    for pattern, noun, field in ASKABLE:
+        found = next((one for fact in facts if (one := re.search(pattern, fact)) is not None), None)
+        if found is not None:
+            value = found[1] if found[1].isdigit() else f'"{found[1]}"'
+            return f"{noun} {found[1]}", f"{field} = [{value}]"
+    return None

@@ -31,7 +31,10 @@ def _decided(body: Body) -> str:
     judged = body.get("failure_class") or body["verdict"]
     counts = "; it does not count" if body.get("refunded") else ""
     better = "; it was better than all before" if body.get("improved") else ""
-    return f"attempt {body['number']} judged {judged} by the rule `{body['rule']}` of {body['policy']}: {body['because']}{counts}{better}"
+    return (
+        f"attempt {body['number']} judged {judged} by the policy {body['policy']}, whatever its node said "
+        f"(rule `{body['rule']}`): {body['because']}{counts}{better}"
+    )
 
 
 def _raised(body: Body) -> str:

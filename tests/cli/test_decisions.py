@@ -354,11 +354,13 @@ def test_an_exhausted_budget_tells_what_was_tried_and_is_raised(hub: HubInThread
         node.report(node.take(), Verdict.FAILED, failure_class=FailureClass.VALIDATION, summary=said)
     full = ok(hub.call("attention", task_id))
     assert "another automatic attempt is unsafe" in full
-    rows = [line for line in full.splitlines() if line.startswith(f"{task_id}/")]
-    assert len(rows) == 2
-    assert "the first try" in rows[0]
-    assert "input" in rows[1]
-    assert "test_b failed" in rows[1]
+    first, second = (
+        next(line for line in full.splitlines() if line.startswith(f"{number} ")) for number in (1, 2)
+    )
+    assert "the first try" in first
+    assert "input" in second
+    assert "test_b failed" in second
+    assert f"tenure budget raise {task_id} --attempts +2 --because …" in full
     refused(
         hub.call("budget", "raise", "--json", task_id, "--attempts", "two", "--because", "x"), 64, "invalid"
     )
@@ -395,7 +397,7 @@ def test_events_and_pictures_show_stops_and_decisions(hub: HubInThread, node: Pl
     hub.call("cancel", f"{task_id}/2", "--because", "enough")
     node.report(grant, Verdict.CANCELED)
     events = ok(hub.call("events", task_id))
-    assert "attempt 1 judged validation by the rule" in events
+    assert "attempt 1 judged validation by the policy" in events
     assert "attempt 2: stop requested by" in events
     picture = ok(hub.call("draw", task_id))
     assert "judged validation" in picture

@@ -407,7 +407,9 @@ def test_a_decision_is_a_step_of_the_hub_that_says_its_rule() -> None:
     told = story(tale.told)
     (step,) = steps_of(told, "recovery_decided")
     assert (step.source, step.tone) == ("hub", Tone.DOUBT)
-    assert step.text == "attempt 1 judged capacity by the rule `http-busy` of default/1: no room"
+    assert step.text == (
+        "attempt 1 judged capacity by the policy default/1, whatever its node said (rule `http-busy`): no room"
+    )
     assert steps_of(told, "budget_reserved") == []
     assert told.state == "input_required"
 

@@ -37,7 +37,9 @@ def test_an_event_of_a_later_version_is_shown_by_its_name() -> None:
 def test_sentences_read_like_this() -> None:
     outcome = {"verdict": "failed", "failure_class": "validation", "summary": "check `lint` failed"}
     body = msgspec.json.decode(msgspec.json.encode({"number": 2, "outcome": outcome}))
-    assert event_text("report_recorded", body) == "attempt 2 ended failed (validation): check `lint` failed"
+    assert event_text("report_recorded", body) == (
+        "attempt 2 ended failed (its node says validation): check `lint` failed"
+    )
     begun = {
         "effect_id": "e_1",
         "kind": "comment",
@@ -63,7 +65,8 @@ def test_what_was_decided_and_why_can_be_read() -> None:
         "refunded": True,
     }
     assert event_text("recovery_decided", decided) == (
-        "attempt 2 judged capacity by the rule `http-429` of default/1: the provider has no room until 12:00; it does not count"
+        "attempt 2 judged capacity by the policy default/1, whatever its node said (rule `http-429`): the provider has no room "
+        "until 12:00; it does not count"
     )
     stop = {"number": 3, "step": "requested", "cause": "budget", "dimensions": ["tokens"]}
     assert event_text("stop_advanced", stop) == "attempt 3: stop requested for its budget (tokens)"

@@ -13,7 +13,7 @@ from tenure.cli.process.data_files import local_token
 from tenure.client.hub import HubClient
 from tenure.core.attempt import Verdict
 from tenure.core.failure import CheckEnded, Evidence, FailureClass, StepEnded
-from tests.cli.lab import Called, HubInThread, PlayedNode, refused
+from tests.cli.lab import Called, HubInThread, PlayedNode, called, refused
 from tests.eventually import eventually
 
 CHECK = Evidence(
@@ -62,8 +62,6 @@ def policy_file(path: Path, name: str = "mine", version: int = 1, more: str = ""
 
 
 def test_the_default_policy_is_shown_without_any_hub(tmp_path: Path) -> None:
-    from tests.cli.lab import called
-
     done = called("--home", str(tmp_path / "none"), "policy", "show")
     assert done.code == 0, done
     for word in ("default/1", "authorization", "contradiction", "HTTP 429, 503 or 529", "ask a person"):
@@ -98,8 +96,28 @@ def test_a_file_may_extend_a_stored_policy_and_is_then_checked_with_it(
     assert "a random part of 7 s" in hub.call("policy", "check", own).out
     assert hub.call("policy", "store", own).code == 0
     lost = written(tmp_path / "lost.toml", 'name = "lost"\nversion = 1\nextends = "nobody"\n')
-    refused(hub.call("policy", "check", lost, "--json"), 66, "not_found")
-    refused(hub.call("policy", "store", lost, "--json"), 66, "not_found")
+    for word in ("check", "store"):
+        assert "there is no policy 'nobody'" in refused(
+            hub.call("policy", word, lost, "--json"), 64, "invalid"
+        )
+
+
+def test_a_policy_that_is_not_there_hides_no_other_mistake(hub: HubInThread, tmp_path: Path) -> None:
+    text = 'name = "lost"\nversion = 0\nextends = "nobody"\nmotto = "x"\n[responses.capacity]\nfirst_s = 7\n'
+    lost = written(tmp_path / "lost.toml", text)
+    for home in (hub.home, tmp_path / "none"):
+        done = called("--home", str(home), "policy", "check", lost, "--json")
+        message = refused(done, 64, "invalid")
+        assert len(done.error["facts"]["problems"]) == 3, done.error
+        for told in ("extends: ", "motto", "version is 0"):
+            assert told in message
+
+
+def test_evidence_that_no_rule_knows_is_told_with_a_rule_for_it(hub: HubInThread, node: PlayedNode) -> None:
+    task_id = fail(hub, node, Evidence(exit_code=42), FailureClass.CONTRADICTION)
+    out = hub.call("policy", "explain", f"{task_id}/1").out
+    assert "no rule knows exit code 42; a rule for it would be:" in out
+    assert "exit_codes = [42]" in out
 
 
 def test_every_problem_of_a_file_is_told_at_once(hub: HubInThread, tmp_path: Path) -> None:

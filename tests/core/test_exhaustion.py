@@ -89,7 +89,11 @@ def test_it_tells_what_was_tried_what_changed_what_it_cost_and_why_more_is_unsaf
         "the process was lost, which passes",
     ]
     assert [(one["cost_usd_micros"], one["wall_s"], one["tokens"]) for one in tried] == [(10, 1.5, 5)] * 3
-    assert [one["summary"] for one in tried] == ["round 0", "round 1", "round 2"]
+    assert [one["summary"] for one in tried] == [
+        "round 0: wrong in round a",
+        "round 1",
+        "round 2: wrong in round c",
+    ]
     assert facts["unsafe_because"]
 
 

@@ -478,3 +478,26 @@ async def test_while_an_effect_is_open_nothing_is_answered_about_its_attempt() -
         assert set(item.answers) == {"investigate"}
         with pytest.raises(er.NotOfferedError):
             await desk_of(one.lab).resolve(ANN, item.item_id, answer(item, "rerun"))
+
+
+@pytest.mark.parametrize(
+    ("word", "more"),
+    [
+        ("give_up", {"changes": ChangesRequest(objective="Better")}),
+        ("cancel", {"late_id": "l_1"}),
+        ("retry", {"more": Budget(attempts=2)}),
+        ("retry", {"tree_gone": True}),
+        ("give_up", {"deadline_at": instant(0)}),
+        ("give_up", {"result": "7"}),
+    ],
+)
+async def test_what_an_answer_does_not_take_is_refused_and_never_left_out(
+    word: str, more: dict[str, Any]
+) -> None:
+    async with Lab().running() as lab:
+        await failed(lab, await lab.node())
+        (item,) = await asked(lab)
+        with pytest.raises(er.InvalidError, match=rf"{next(iter(more))}.*`{word}`") as refused:
+            await desk_of(lab).resolve(ANN, item.item_id, answer(item, word, **more))
+        assert refused.value.facts["fields"] == list(more)
+        assert await asked(lab) == (item,)

@@ -66,8 +66,8 @@ class CloseCircuit(Struct, frozen=True):
 
 
 class RaiseBudget(Struct, frozen=True):
-    """A person lets a Task go on: `more` is added to its limits, and `deadline_ms` is its new deadline. An exhausted Task
-    is then decided about again."""
+    """A person lets a Task go on: `more` is added to its limits (where only its project or the hub limits it, to what it has
+    used), and `deadline_ms` is its new deadline. An exhausted Task is then decided about again."""
 
     task_id: TaskId
     more: Budget

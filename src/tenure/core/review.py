@@ -2,8 +2,7 @@
 
 A Task has one at a time. While it is open, whoever depends on the Task waits. Its answer is final: `upheld` counts as if
 the Task had not completed, for those who have not begun (if it is about the Attempt that completed it); `dismissed` lets
-them go on. The Task and the Attempt stay as they
-are."""
+them go on. The Task and the Attempt stay as they are."""
 
 from __future__ import annotations
 

@@ -134,8 +134,7 @@ class ScheduleDesk:
             limit, active, key=lambda one: (one.next_at_ms or LAST_INSTANT_MS, one.name)
         )
         # Each is asked for its next one only when its turn comes.
-        lines = (((at_ms, one.name, one) for at_ms in _times(one)) for one in soonest)
-        merged = heapq.merge(*lines, key=lambda place: place[:2])
+        merged = heapq.merge(*map(_line, soonest), key=lambda place: place[:2])
         return tuple(_occurrence(one, at_ms) for at_ms, _, one in islice(merged, limit))
 
     # -- within
@@ -201,6 +200,10 @@ def _most(number: int) -> int:
 def _next(known: Schedule, limit: int) -> tuple[OccurrenceBody, ...]:
     """The next occurrences of one that is active; none of one whose calendar cannot be read here."""
     return tuple(_occurrence(known, at_ms) for at_ms in islice(_times(known), limit))
+
+
+def _line(known: Schedule) -> Iterator[tuple[int, str, Schedule]]:
+    return ((at_ms, known.name, known) for at_ms in _times(known))
 
 
 def _times(known: Schedule) -> Iterator[int]:

@@ -83,7 +83,8 @@ async def pause(cli: Invocation, subject: SubjectArgument = None, *, options: Pa
 @command(app, "resume")
 async def resume(
     cli: Invocation,
-    subject: SubjectArgument,
+    subject: SubjectArgument = None,
+    *,
     because: Annotated[str, typer.Option("--because", metavar="REASON", help="Why; it is kept.")] = "",
 ) -> None:
     """Let new work start again where it was paused."""

@@ -12,7 +12,7 @@ from tenure.cli.text.money import shown_usd
 from tenure.cli.text.output import aligned, clean
 
 HEAD = ("#", "ended", "used", "why it was made", "what the hypothesis changed", "what it said last")
-WIDTHS = (3, 15, 11, 20, 14, 17)
+WIDTHS = (3, 15, 11, 20, 15, 16)
 """Of each column at most; with the two blanks between columns no line is longer than 90."""
 NOTHING = "nothing"
 

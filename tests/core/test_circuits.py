@@ -52,9 +52,9 @@ def test_pauses_are_spread_evenly_over_the_whole_range_and_never_beyond_its_cap(
     [
         (3_000, None, None, 1_003_000),
         (3_000, 60.5, None, 1_060_500),
-        (90_000, 60, None, 1_090_000),
+        (90_000, 60, None, 1_060_000),  # it is obeyed, and not made longer
         (3_000, None, 5_000_000, 5_000_000),
-        (3_000, 1, 7, 1_003_000),
+        (3_000, 1, 7, 1_001_000),
         (3_000, None, 10**15, 1_000_000 + LONGEST_MS),
         (3_000, 1e12, None, 1_000_000 + LONGEST_MS),
     ],
@@ -207,7 +207,7 @@ def test_a_wait_beyond_the_deadline_is_not_begun(lab: Lab) -> None:
 def test_a_time_that_nobody_can_mean_is_believed_up_to_eight_days() -> None:
     for said in (1e308, 10.0**12):
         assert open_until_ms(1_000, 5, said, None) == 1_000 + LONGEST_MS
-    assert open_until_ms(1_000, 5, -1e308, None) == 1_005
+    assert open_until_ms(1_000, 5, -1e308, None) == 1_000
     assert open_until_ms(1_000, 5, None, 2**62) == 1_000 + LONGEST_MS
 
 

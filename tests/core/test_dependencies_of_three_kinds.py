@@ -10,7 +10,7 @@ from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core.answers import Subject, answers_to
 from tenure.core.attempt import Verdict
-from tenure.core.attention import AttentionKind
+from tenure.core.attention import AttentionKind, Severity, severity_of
 from tenure.core.budget import Budget
 from tenure.core.ids import NodeId, TaskId
 from tenure.core.task import TaskState
@@ -78,8 +78,9 @@ def test_a_task_submitted_after_the_end_of_the_other_stands_the_same(lab: Lab, w
     reply = submit_on(lab, way, first)
     expected = EXPECTED[way, how]
     if expected == "moot":
-        assert (reply.code, reply.facts["state"]) == ("dependency", "completed")
-        return
+        task = lab.task(reply.task_id)
+        assert (task.state, lab.attempt(task.task_id).verdict) == (TaskState.CANCELED, Verdict.CANCELED)
+        assert first in (task.end_reason or "")
     assert [one.task_id for one in lab.claim(node)] == ([reply.task_id] if expected == "runs" else [])
     assert lab.open_items() == (["dependency_failed"] if expected == "asks" else [])
 
@@ -90,7 +91,7 @@ def test_a_dependency_on_a_canceled_task_is_told_with_what_may_be_done(lab: Lab)
     item = lab.item(AttentionKind.DEPENDENCY_FAILED, second)
     assert item is not None
     assert first in item.summary
-    assert set(answers_to(item, Subject(task=lab.task(second)))) == {"close", "cancel"}
+    assert set(answers_to(item, Subject(task=lab.task(second)))) == {"waive", "cancel"}
     assert first in lab.reason(second).sentence
     lab.cancel(second)
     assert lab.open_items() == []
@@ -187,3 +188,23 @@ def test_the_end_of_a_task_ends_the_question_what_it_waits_for(lab: Lab, how: st
         lab.run(dc.GiveUp(second, item.item_id, item.version, "ann", "of no use"))
     assert lab.task(second).is_terminal
     assert lab.open_items() == []
+
+
+def test_a_person_lets_a_task_go_on_without_what_did_not_complete(lab: Lab) -> None:
+    node, first = ended(lab, "canceled")
+    second = submit_on(lab, "after", first).task_id
+    item = lab.item(AttentionKind.DEPENDENCY_FAILED, second)
+    assert item is not None
+    assert severity_of(item.kind) is Severity.WARNING
+
+    def waive(by: str, version: int, because: str = "it is not needed after all") -> Any:
+        return lab.run(dc.WaiveDependencies(second, version, by, because))
+
+    assert waive("ann", item.version, " ").code == "invalid"
+    assert waive("ann", item.version + 1).code == "conflict"
+    assert lab.claim(node) == []
+    assert waive("ann", item.version) == cm.Done()
+    assert waive("ann", item.version).replayed
+    assert waive("bob", item.version).code == "not_offered"
+    assert lab.open_items() == []
+    assert [one.task_id for one in lab.claim(node)] == [second]

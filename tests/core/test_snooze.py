@@ -8,6 +8,7 @@ import pytest
 
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
+from tenure.core.access import HUB_ID
 from tenure.core.attempt import Answer, Verdict
 from tenure.core.attention import Attention, AttentionKind
 from tenure.core.ids import TaskId
@@ -96,11 +97,8 @@ def test_a_question_is_closed_by_its_answer_and_not_by_reading_it(lab: Lab) -> N
 
 
 def test_what_needs_no_answer_is_closed_once_by_one_person(lab: Lab) -> None:
-    _, first, delivery = lab.running()
-    lab.cancel(first)
-    lab.report(delivery, Verdict.CANCELED)
-    second = lab.submit(after=(first,))
-    item = lab.item(AttentionKind.DEPENDENCY_FAILED, second)
+    lab.run(cm.NoteClockStep(90_000))
+    item = lab.item(AttentionKind.CLOCK_STEPPED, HUB_ID)
     assert item is not None
 
     def close(by: str, version: int) -> Any:

@@ -61,6 +61,10 @@ _BY_KIND: dict[AttentionKind, dict[str, str]] = {
     _K.CONTRADICTION: {**_RETRY, **_GIVE_UP, **_CANCEL},
     _K.FAILED: {**_RETRY, **_GIVE_UP, **_CANCEL},
     _K.STOPPED: {**_RETRY, **_GIVE_UP, **_CANCEL},
+    _K.DEPENDENCY_FAILED: {
+        "waive": "lets the Task go on without what did not complete, on your word",
+        **_CANCEL,
+    },
     _K.CHALLENGED: {
         "uphold": "counts as if the Task had not completed, for all that depend on it and have not begun",
         "dismiss": "lets all that wait for it go on",
@@ -88,7 +92,7 @@ def answers_to(item: Attention, about: Subject) -> dict[str, str]:
     if item.kind is _K.EXHAUSTED:
         return _exhausted(about.task)
     if item.kind in CLOSABLE:
-        return CLOSE | (_CANCEL if item.kind is _K.DEPENDENCY_FAILED else {})
+        return CLOSE
     offered = _BY_KIND.get(item.kind, CLOSE)
     if about.task is not None and about.task.open_effects and item.kind in GIVING_UP:
         return {}  # first it must be known what became of its Effects

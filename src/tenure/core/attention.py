@@ -55,9 +55,7 @@ _URGENT = frozenset(
         AttentionKind.UNKNOWN_DELIVERY,
     }
 )
-_INFO = frozenset(
-    {AttentionKind.LATE_EVIDENCE, AttentionKind.NODE_INCOMPATIBLE, AttentionKind.DEPENDENCY_FAILED}
-)
+_INFO = frozenset({AttentionKind.LATE_EVIDENCE, AttentionKind.NODE_INCOMPATIBLE})
 
 
 def severity_of(kind: AttentionKind) -> Severity:

@@ -69,9 +69,10 @@ def pause_ms(seed: str, times: int, response: Response) -> int:
 
 def open_until_ms(now_ms: int, wait_ms: int, retry_after_s: float | None, reset_at_ms: int | None) -> int:
     """Until when to leave the provider alone: as long as it says, else as long as we would back off."""
-    told = [now_ms + wait_ms]
+    told: list[int] = []
     if retry_after_s is not None:
         told.append(now_ms + round(min(max(retry_after_s, 0.0), LONGEST_MS / 1000) * 1000))
     if reset_at_ms is not None:
         told.append(reset_at_ms)
-    return min(max(told), now_ms + LONGEST_MS)
+    until_ms = max(told, default=now_ms + wait_ms)
+    return min(max(until_ms, now_ms), now_ms + LONGEST_MS)

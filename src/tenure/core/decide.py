@@ -18,7 +18,7 @@ from tenure.core.cancellation import decide_cancel
 from tenure.core.deciding import decide_answer_challenge, decide_challenge, decide_give_up, decide_raise
 from tenure.core.decision import Decision
 from tenure.core.delivery import Now, Terms
-from tenure.core.dependency import decide_release
+from tenure.core.dependency import decide_release, decide_waive
 from tenure.core.desk import (
     decide_assign,
     decide_close_circuit,
@@ -108,6 +108,7 @@ _DECIDERS: dict[type[Any], Callable[[Draft, Any], Any]] = {
     dc.RaiseBudget: decide_raise,
     dc.StopAttempt: decide_stop,
     dc.GiveUp: decide_give_up,
+    dc.WaiveDependencies: decide_waive,
     dc.Challenge: decide_challenge,
     dc.AnswerChallenge: decide_answer_challenge,
     dc.SnoozeAttention: decide_snooze,

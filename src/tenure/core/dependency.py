@@ -11,13 +11,15 @@ from enum import Enum, auto
 
 from tenure.core import events as ev
 from tenure.core import recovery_events as rv
-from tenure.core.asking import ask, end_task, settle
+from tenure.core.asking import ask, closed_refusal, end_task, settle, unread_refusal
 from tenure.core.attempt import AttemptState
-from tenure.core.attention import AttentionKind
+from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.cancellation import decide_cancel
-from tenure.core.commands import Cancel, Done, ReleaseDependent
+from tenure.core.commands import Cancel, Done, Refusal, ReleaseDependent
+from tenure.core.desk_commands import WaiveDependencies
 from tenure.core.draft import Draft
 from tenure.core.ids import TaskId
+from tenure.core.limits import REASON_LENGTH
 from tenure.core.review import Review
 from tenure.core.task import Task, TaskSpec, TaskState
 
@@ -94,7 +96,7 @@ def _tell(draft: Draft, task: Task, ended: Task, dependency: TaskId) -> bool:
         draft.emit(ev.DependencyFailed(task_id=task.task_id, dependency=dependency, state=ended.state))
         ask_failed_dependency(draft, draft.get(Task, task.task_id))
     elif standing is Standing.MOOT:
-        _not_needed(draft, task, dependency)
+        not_needed(draft, task, dependency)
     else:
         return False
     return True
@@ -120,6 +122,28 @@ def _has_failed_since(draft: Draft, task: Task, dependency: TaskId) -> bool:
     return review is not None and review.is_upheld and is_disproved(review, draft.get(Task, met_by))
 
 
+def decide_waive(draft: Draft, command: WaiveDependencies) -> Done | Refusal:
+    """Let a Task go on without what did not complete, on a person's word."""
+    task = draft.find(Task, command.task_id)
+    item = draft.find(Attention, item_id(AttentionKind.DEPENDENCY_FAILED, command.task_id))
+    if task is None or item is None:
+        return Refusal("not_found", f"nobody is asked what {command.task_id} depends on.")
+    words = f"waived by {command.by}: {command.because}"[:REASON_LENGTH]
+    if not item.open:
+        return Done(replayed=True) if item.closed_because == words else closed_refusal(item)
+    refusal = unread_refusal(item, command.item_version, command.because)
+    if refusal is not None:
+        return refusal
+    for dependency in task.failed_dependencies:
+        draft.emit(
+            rv.DependencyWaived(
+                task_id=task.task_id, dependency=dependency, by=command.by, because=command.because
+            )
+        )
+    settle(draft, AttentionKind.DEPENDENCY_FAILED, task.task_id, words, by=command.by)
+    return Done()
+
+
 def ask_failed_dependency(draft: Draft, task: Task) -> None:
     """It can only go on if somebody does something about what it depends on."""
     named = ", ".join(task.failed_dependencies)
@@ -127,13 +151,14 @@ def ask_failed_dependency(draft: Draft, task: Task) -> None:
         draft,
         AttentionKind.DEPENDENCY_FAILED,
         task.task_id,
-        f"{task.task_id} waits for {named}, which did not complete: retry that one (what continues it counts), or cancel "
-        "this task",
+        f"{task.task_id} waits for {named}, which did not complete: retry that one (what continues it counts), let "
+        "this task go on without it, or cancel this task",
         {"failed": list(task.failed_dependencies)},
     )
 
 
-def _not_needed(draft: Draft, task: Task, dependency: TaskId) -> None:
+def not_needed(draft: Draft, task: Task, dependency: TaskId) -> None:
+    """End a Task that was to run only if another fails, which completed."""
     draft.emit(rv.DependencyMoot(task_id=task.task_id, dependency=dependency))
     newest = draft.newest_attempt(task)
     if newest.state is AttemptState.PENDING:

@@ -95,6 +95,15 @@ class GiveUp(Struct, frozen=True):
     because: str
 
 
+class WaiveDependencies(Struct, frozen=True):
+    """A person lets a Task go on without those it waits for that did not complete. `item_version` guards the question."""
+
+    task_id: TaskId
+    item_version: int
+    by: str
+    because: str
+
+
 class Challenge(Struct, frozen=True):
     task_id: TaskId
     number: int
@@ -189,6 +198,7 @@ DeskCommand = (
     | RaiseBudget
     | StopAttempt
     | GiveUp
+    | WaiveDependencies
     | Challenge
     | AnswerChallenge
     | SnoozeAttention

@@ -94,6 +94,7 @@ _EVOLVERS: dict[type[Any], Callable[[Space, Any, Now], None]] = {
     rv.Challenged: recovery.challenged,
     rv.ChallengeAnswered: recovery.challenge_answered,
     rv.DependencyMoot: recovery.dependency_moot,
+    rv.DependencyWaived: task.dependency_waived,
     rv.DeadlinePassed: recovery.deadline_passed,
     de.AccountSet: desk.account_set,
     de.Paused: desk.paused,

@@ -31,7 +31,6 @@ CLOSABLE = frozenset(
         AttentionKind.CLOCK_STEPPED,
         AttentionKind.NODE_INCOMPATIBLE,
         AttentionKind.UNKNOWN_DELIVERY,
-        AttentionKind.DEPENDENCY_FAILED,
         AttentionKind.SCHEDULE_FAILED,
     }
 )

@@ -129,6 +129,14 @@ class DependencyMoot(TaskEvent, frozen=True, kw_only=True, tag="dependency_moot"
     dependency: TaskId
 
 
+class DependencyWaived(TaskEvent, frozen=True, kw_only=True, tag="dependency_waived"):
+    """A person lets the Task go on without `dependency`."""
+
+    dependency: TaskId
+    by: str
+    because: str
+
+
 class DeadlinePassed(TaskEvent, frozen=True, kw_only=True, tag="deadline_passed"):
     """The Task's deadline has come and it had not ended."""
 
@@ -148,5 +156,6 @@ RecoveryEvent = (
     | Challenged
     | ChallengeAnswered
     | DependencyMoot
+    | DependencyWaived
     | DeadlinePassed
 )

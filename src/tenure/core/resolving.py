@@ -31,7 +31,7 @@ from tenure.core.commands import (
     Retry,
 )
 from tenure.core.deciding import GIVING_UP
-from tenure.core.desk_commands import AnswerChallenge, Changes, GiveUp, RaiseBudget
+from tenure.core.desk_commands import AnswerChallenge, Changes, GiveUp, RaiseBudget, WaiveDependencies
 from tenure.core.effect_commands import Approve, ResolveEffect
 from tenure.core.ids import EffectId, NodeId, TaskId
 from tenure.core.limits import REASON_LENGTH
@@ -156,6 +156,10 @@ def _cancel(item: Attention, word: Word) -> Command:
     return Cancel(_task_id(item), word.by, word.because)
 
 
+def _waive(item: Attention, word: Word) -> Command:
+    return WaiveDependencies(_task_id(item), word.item_version, word.by, word.because)
+
+
 def _give_up(item: Attention, word: Word) -> Command:
     return GiveUp(_task_id(item), item.item_id, word.item_version, word.by, word.because)
 
@@ -203,6 +207,7 @@ _MAKERS: dict[str, Callable[[Attention, Word], Command | Refusal]] = {
     "retry": _retry,
     "cancel": _cancel,
     "give_up": _give_up,
+    "waive": _waive,
     "raise": _raise,
     "approve": _approve,
     "reject": _approve,
@@ -220,6 +225,7 @@ _GUARDED: dict[AttentionKind, frozenset[str]] = {
     AttentionKind.EFFECT_IN_DOUBT: frozenset({"confirmed", "absent"}),
     AttentionKind.EFFECT_QUARANTINED: frozenset({"confirmed", "absent"}),
     AttentionKind.CHALLENGED: frozenset({"uphold", "dismiss"}),
+    AttentionKind.DEPENDENCY_FAILED: frozenset({"waive"}),
     **{kind: frozenset({"give_up"}) for kind in GIVING_UP},
     **{kind: frozenset({"close"}) for kind in CLOSABLE},
 }

@@ -14,7 +14,7 @@ from tenure.core.budget import DEFAULT_BUDGET, Budget, inherited
 from tenure.core.canonical import digest
 from tenure.core.commands import Refusal, Submit, Submitted
 from tenure.core.creation import create_attempt, first_spec
-from tenure.core.dependency import Standing, ask_failed_dependency, standing_of
+from tenure.core.dependency import Standing, ask_failed_dependency, not_needed, standing_of
 from tenure.core.draft import Draft
 from tenure.core.ids import TaskId
 from tenure.core.policy_choice import chosen_policy
@@ -56,7 +56,10 @@ def decide_submit(draft: Draft, command: Submit) -> Submitted | Refusal:
     create_attempt(draft, command.task_id, 1, first_spec(spec, policy.key))
     if spec.approval:
         ask_attempt_approval(draft, draft.get(Task, command.task_id))
-    if failed:
+    moot = next((one for one, standing in standings.items() if standing is Standing.MOOT), None)
+    if moot is not None:  # as if that one had completed a moment later
+        not_needed(draft, draft.get(Task, command.task_id), moot)
+    elif failed:
         ask_failed_dependency(draft, draft.get(Task, command.task_id))
     return Submitted(command.task_id, replayed=False)
 
@@ -85,12 +88,6 @@ def _standings(draft: Draft, command: Submit) -> dict[TaskId, Standing] | Refusa
                 {"dependency": dependency},
             )
         found[dependency] = standing_of(draft, command.spec, other)
-        if found[dependency] is Standing.MOOT:
-            return Refusal(
-                "dependency",
-                f"the Task would run only if {dependency} fails, and that one has completed.",
-                {"dependency": dependency, "state": str(other.state)},
-            )
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tenure.core import events as ev
+from tenure.core import recovery_events as rv
 from tenure.core.account import Account, new_account, project_account
 from tenure.core.attempt import ANSWER_TRANSITIONS, Answer, Attempt, AttemptState, Verdict
 from tenure.core.attention import Attention, item_id
@@ -104,6 +105,14 @@ def dependency_completed(space: Space, event: ev.DependencyCompleted, now: Now) 
     )
     attempt = get(space, Attempt, attempt_id(task.task_id, task.attempts))
     space.put(queued(task, attempt, max(now.wall_ms, task.ready_at_ms)))
+
+
+def dependency_waived(space: Space, event: rv.DependencyWaived, now: Now) -> None:
+    """It stands for its own dependency: nothing that becomes of that one later takes it back."""
+    through = ev.DependencyCompleted(
+        task_id=event.task_id, dependency=event.dependency, through=event.task_id
+    )
+    dependency_completed(space, through, now)
 
 
 def dependency_failed(space: Space, event: ev.DependencyFailed, _now: Now) -> None:

@@ -226,7 +226,7 @@ def _waits(facts: WhyFacts, now_ms: int) -> Reason:
         return Reason(
             "dependency_failed",
             f"it waits for {other}, which did not complete: retry that one (what continues it counts for this Task), "
-            "or cancel this Task",
+            "let this Task go on without it (`tenure resolve`), or cancel this Task",
             blocker=other,
         )
     if task.waits_for:

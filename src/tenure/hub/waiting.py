@@ -37,6 +37,7 @@ QUEUES = (
     ev.GrantVoided,
     ev.HandedBack,
     rv.TaskReleased,
+    rv.DependencyWaived,
 )
 """Events that put one Task each into a queue, if they put it there at all."""
 FOR_ALL = (de.Resumed, de.CircuitClosed, de.AccountSet)

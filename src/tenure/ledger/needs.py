@@ -340,7 +340,16 @@ def _webhook(command: ReceiveWebhook, wants: Wants, _world: LoadedWorld) -> Plan
     yield
 
 
-TaskNamed = cm.Cancel | cm.Retry | dc.RaiseBudget | dc.StopAttempt | dc.GiveUp | dc.Reconsider | dc.DueTask
+TaskNamed = (
+    cm.Cancel
+    | cm.Retry
+    | dc.RaiseBudget
+    | dc.StopAttempt
+    | dc.GiveUp
+    | dc.WaiveDependencies
+    | dc.Reconsider
+    | dc.DueTask
+)
 
 _PLANS: dict[type[Any], Callable[[Any, Wants, LoadedWorld], Plan]] = {
     cm.Submit: _submit,
@@ -383,6 +392,7 @@ _PLANS: dict[type[Any], Callable[[Any, Wants, LoadedWorld], Plan]] = {
     dc.RaiseBudget: _task,
     dc.StopAttempt: _task,
     dc.GiveUp: _task,
+    dc.WaiveDependencies: _task,
     dc.Challenge: _challenge,
     dc.AnswerChallenge: _challenge,
     dc.Reconsider: _task,

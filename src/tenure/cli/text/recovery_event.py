@@ -119,6 +119,7 @@ SENTENCES: dict[str, Sentence] = {
     "challenged": lambda e: f"{e['by']} challenges the {e['about']} of attempt {e['number']}{_because(e)}",
     "challenge_answered": lambda e: f"challenge of attempt {e['number']} {e['ruling']}{_by(e)}{_because(e)}",
     "dependency_moot": lambda e: f"{e['dependency']} completed, so this is not needed",
+    "dependency_waived": lambda e: f"goes on without {e['dependency']}{_by(e)}{_because(e)}",
     "deadline_passed": lambda _: "its deadline has passed",
     "account_set": lambda e: (
         f"account {e['account_id']} set{_by(e)}{' and begun anew' if e.get('reset') else ''}{_because(e)}"

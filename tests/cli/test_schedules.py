@@ -35,6 +35,20 @@ def test_a_schedule_is_added_shown_paused_resumed_and_removed(hub: HubInThread) 
     assert "schedule triage paused by" in told
 
 
+def test_what_its_tasks_are_is_shown(hub: HubInThread) -> None:
+    words = ("--no-repo", "--to", "local", "--project", "shop", "--policy", "once", "--check", "make test")
+    often = ("--cron", "0 3 * * *", "--zone", "UTC", "--max-attempts", "2", "--max-cost", "1.50")
+    assert hub.call("schedule", "add", "nightly", "Build", *words, *often).code == 0
+    shown = hub.call("schedule", "show", "nightly").out
+    for told in (
+        "of project: shop",
+        "policy: once",
+        "check: make test",
+        "budget of each: attempts 2, cost $1.50",
+    ):
+        assert told in shown
+
+
 def test_every_command_of_schedules_has_json(hub: HubInThread) -> None:
     added = hub.call(
         "schedule", "add", "j", *WHEN, *TASK, "--missed", "all", "--json", "--", "make", "tidy"

@@ -26,9 +26,10 @@ OPTIONS = {
     "deadline_at": "--deadline",
     "more": "--attempts, --cost and others like them",
 }
-"""How fields of the API are typed. A hub answers programs as well, so its errors name the fields."""
+"""How fields of the API are typed. A hub answers programs as well, so its errors name the fields. A field that is unknown was
+written by whoever wrote it, and keeps its name."""
 
-_FIELD = re.compile(f"`({'|'.join(OPTIONS)})`")
+_FIELD = re.compile(f"(?<!field )`({'|'.join(OPTIONS)})`")
 
 
 def tell_error(error: BaseException, *, json: bool, debug: bool) -> int:

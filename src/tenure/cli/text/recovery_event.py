@@ -65,13 +65,19 @@ def _held(body: Body) -> str:
 
 
 def _stopping(body: Body) -> str:
-    of = f" ({', '.join(map(str, body['dimensions']))})" if body.get("dimensions") else ""
+    of = f" ({_dimensions(body)})" if body.get("dimensions") else ""
     who = _by(body) or f" for its {body['cause']}{of}"
     return f"attempt {body['number']}: stop {body['step']}{who}{_because(body)}"
 
 
 def _exhausted(body: Body) -> str:
-    return f"no attempt follows attempt {body['number']} by itself; used up: {', '.join(map(str, body['dimensions']))}"
+    return f"no attempt follows attempt {body['number']} by itself; used up: {_dimensions(body)}"
+
+
+def _dimensions(body: Body) -> str:
+    from tenure.cli.text.recovery import DIMENSIONS
+
+    return ", ".join(DIMENSIONS.get(str(one), str(one)) for one in body["dimensions"])
 
 
 def _paused(body: Body) -> str:

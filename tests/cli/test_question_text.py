@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from tenure.cli.command.schedule_text import spec_lines
 from tenure.cli.text.failure import as_typed
 from tenure.cli.text.more_room import raise_command, set_command
-from tenure.cli.text.task_spec import spec_lines
 from tenure.cli.text.tried import last_line, tried_lines
 from tenure.core.budget import Budget
 from tenure.core.canonical import canonical

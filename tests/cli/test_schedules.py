@@ -47,6 +47,7 @@ def test_what_its_tasks_are_is_shown(hub: HubInThread) -> None:
         "budget of each: attempts 2, cost $1.50",
     ):
         assert told in shown
+    assert hub.call("schedule", "remove", "nightly", "--because", "it was shown").code == 0
 
 
 def test_every_command_of_schedules_has_json(hub: HubInThread) -> None:

@@ -12,7 +12,7 @@ the grant."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
 from typing import NamedTuple
 
 from tenure.core import events as ev
@@ -60,10 +60,12 @@ def decide_claim(draft: Draft, command: Claim) -> Claimed | Refusal:
         return Claimed(tuple(still), replayed=True)
     if _is_paused(draft, node):
         return Claimed(())
-    offers = iter(command.offers)
+    offers = deque(command.offers)
     granted: list[DeliveryId] = []
     for where, free in command.free.items():
         recipient = draft.find(Recipient, where)
+        if not offers:
+            break
         if recipient is None or recipient.node_id != node.node_id or not recipient.may_work:
             continue
         units = units_for(draft, recipient, min(free, recipient.free, GRANTS - len(granted)))
@@ -87,7 +89,7 @@ def units_for(draft: Draft, recipient: Recipient, units: int) -> int:
 
 
 def _grant_for(
-    draft: Draft, command: Claim, recipient: Recipient, units: int, offers: Iterator[Offer]
+    draft: Draft, command: Claim, recipient: Recipient, units: int, offers: deque[Offer]
 ) -> list[DeliveryId]:
     granted: list[DeliveryId] = []
     if units <= 0:
@@ -96,11 +98,11 @@ def _grant_for(
     seen: set[TaskId] = set()
     # Some candidates may have gone to an earlier recipient of this very claim.
     limit = units + len(draft.events)
-    while len(granted) < units:
+    while offers and len(granted) < units:
         turns = in_turn(draft, queues, limit)
         for task_id in turns.order:
-            if len(granted) >= units:
-                break  # before an offer is taken: an offer that is taken and not used is lost to the others
+            if not offers or len(granted) >= units:
+                break
             if task_id in seen:
                 continue
             seen.add(task_id)
@@ -122,7 +124,7 @@ class Taking(NamedTuple):
     least: float
 
 
-def _grant(draft: Draft, taking: Taking, task_id: TaskId, offers: Iterator[Offer]) -> DeliveryId | None:
+def _grant(draft: Draft, taking: Taking, task_id: TaskId, offers: deque[Offer]) -> DeliveryId | None:
     """Grant this Task, if nothing keeps it back after all."""
     command, recipient, queues, least = taking
     task = draft.get(Task, task_id)
@@ -139,9 +141,7 @@ def _grant(draft: Draft, taking: Taking, task_id: TaskId, offers: Iterator[Offer
     if found is not None:
         hold(draft, task, found)
         return None
-    offer = next(offers, None)
-    if offer is None:
-        return None
+    offer = offers.popleft()
     draft.emit(
         ev.DeliveryGranted(
             task_id=task_id,

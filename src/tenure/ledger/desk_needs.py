@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core.account import HUB_ACCOUNT, Account, is_account, project_account
 from tenure.core.asking import ABOUT_ATTEMPT, ABOUT_TASK
@@ -87,4 +88,15 @@ DeskNamed = (
     | dc.SnoozeAttention
     | dc.AssignAttention
     | dc.NoteNotified
+)
+
+TaskNamed = (
+    cm.Cancel
+    | cm.Retry
+    | dc.RaiseBudget
+    | dc.StopAttempt
+    | dc.GiveUp
+    | dc.WaiveDependencies
+    | dc.Reconsider
+    | dc.DueTask
 )

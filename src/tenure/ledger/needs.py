@@ -32,7 +32,14 @@ from tenure.core.recipient import Node, Recipient, recipient_queues
 from tenure.core.review import Review
 from tenure.core.task import Task
 from tenure.core.webhook import Inbound, ReceiveWebhook
-from tenure.ledger.desk_needs import desk_plan, wants_creation, wants_going_on, wants_overrun, wants_verdict
+from tenure.ledger.desk_needs import (
+    TaskNamed,
+    desk_plan,
+    wants_creation,
+    wants_going_on,
+    wants_overrun,
+    wants_verdict,
+)
 from tenure.ledger.effect_needs import ABOUT_EFFECT, approve_plan, begin_plan, effect_plan
 from tenure.ledger.schedule_needs import fire_plan, schedule_plan
 from tenure.ledger.wants import Plan, Wants
@@ -54,7 +61,6 @@ _END = object()
 
 
 # -- people and programs
-# -----------------------------------------------------------------------------------------------
 
 
 def _submit(command: cm.Submit, wants: Wants, world: LoadedWorld) -> Plan:
@@ -131,7 +137,6 @@ def _credential(command: cm.IssueCredential | cm.RevokeCredential, wants: Wants,
 
 
 # -- nodes
-# -----------------------------------------------------------------------------------------------------------
 
 
 def _enroll(command: cm.Enroll, wants: Wants, world: LoadedWorld) -> Plan:
@@ -311,7 +316,6 @@ def _provider(world: LoadedWorld, where: str) -> tuple[str, ...]:
 
 
 # -- time and the hub itself
-# -----------------------------------------------------------------------------------------
 
 
 def _release(command: cm.ReleaseDependent, wants: Wants, world: LoadedWorld) -> Plan:
@@ -339,17 +343,6 @@ def _webhook(command: ReceiveWebhook, wants: Wants, _world: LoadedWorld) -> Plan
     wants.key(Inbound, command.inbound_id)
     yield
 
-
-TaskNamed = (
-    cm.Cancel
-    | cm.Retry
-    | dc.RaiseBudget
-    | dc.StopAttempt
-    | dc.GiveUp
-    | dc.WaiveDependencies
-    | dc.Reconsider
-    | dc.DueTask
-)
 
 _PLANS: dict[type[Any], Callable[[Any, Wants, LoadedWorld], Plan]] = {
     cm.Submit: _submit,

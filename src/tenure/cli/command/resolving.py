@@ -9,6 +9,13 @@ import typer
 
 from tenure.cli.asking.more_budget import MoreOptions
 from tenure.cli.asking.retry_changes import ChangeOptions
+from tenure.cli.command.answer_options import (
+    Extra,
+    ResolveOptions,
+    refuse_beside_all,
+    refuse_misplaced,
+    refuse_without_all,
+)
 from tenure.cli.invocation import Invocation, command, family
 
 if TYPE_CHECKING:
@@ -19,56 +26,6 @@ if TYPE_CHECKING:
 SOME_REFUSED = 65
 
 app = family()
-
-
-class ResolveOptions(NamedTuple):
-    """What `resolve` takes."""
-
-    because: Annotated[
-        str, typer.Option("--because", metavar="REASON", help="Why; it stands in the record for good.")
-    ] = ""
-    late: Annotated[
-        str | None,
-        typer.Option("--late", metavar="LATE", help="With accept: the late report that you have read."),
-    ] = None
-    tree_gone: Annotated[
-        bool,
-        typer.Option(
-            "--tree-gone", help="With rerun, accept or retire: no process of the attempt is left anywhere."
-        ),
-    ] = False
-    result: Annotated[
-        str | None,
-        typer.Option("--result", metavar="RESULT", help="With confirmed: what the provider calls it."),
-    ] = None
-    item_version: Annotated[
-        int | None,
-        typer.Option(
-            "--item-version", metavar="N", help="The version that you read, if it must be that one."
-        ),
-    ] = None
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")] = False
-    every: Annotated[
-        bool, typer.Option("--all", help="Answer all open questions that fit; needs --answer.")
-    ] = False
-    answer: Annotated[
-        str | None, typer.Option("--answer", metavar="ANSWER", help="With --all: what is answered to each.")
-    ] = None
-    kind: Annotated[
-        str | None, typer.Option("--kind", metavar="KIND", help="With --all: only questions of this kind.")
-    ] = None
-    severity: Annotated[
-        str | None,
-        typer.Option("--severity", metavar="SEVERITY", help="With --all: only urgent, warning or info ones."),
-    ] = None
-    project: Annotated[
-        str | None,
-        typer.Option("--project", metavar="NAME", help="With --all: only those about this project."),
-    ] = None
-    mine: Annotated[bool, typer.Option("--mine", help="With --all: only those assigned to you.")] = False
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --all: only say what it would do, one row for each.")
-    ] = False
 
 
 @command(app, "resolve", context_settings={"allow_interspersed_args": True})
@@ -93,12 +50,6 @@ async def resolve(
     is said before it is given, and on a terminal you are asked. It is refused if the question has changed since you
     looked, or was answered. With --all one answer is given to many, one row each.
     """
-    from tenure.cli.asking.answer_options import (
-        Extra,
-        refuse_beside_all,
-        refuse_misplaced,
-        refuse_without_all,
-    )
     from tenure.cli.asking.lookup import connected
 
     item, answer, *program = [*(words or []), None, None][: max(2, len(words or []))]

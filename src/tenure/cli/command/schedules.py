@@ -205,7 +205,7 @@ async def show(
 ) -> None:
     """Show a schedule and when it fires next."""
     from tenure.cli.asking.lookup import connected
-    from tenure.cli.text.task_spec import spec_lines
+    from tenure.cli.command.schedule_text import spec_lines
 
     async with connected(cli) as hub:
         body = await hub.schedule(name, occurrences)

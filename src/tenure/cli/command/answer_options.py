@@ -1,8 +1,12 @@
-"""Which options go with which answer. What does not belong is refused, with the answer and what it takes."""
+"""The options of `tenure resolve`, and which of them go with which answer.
+
+What does not belong is refused, with the answer and what it takes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
 
 from tenure.cli.asking.more_budget import MoreOptions
 from tenure.cli.asking.retry_changes import ChangeOptions
@@ -11,12 +15,61 @@ from tenure.errors import InvalidError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tenure.cli.command.resolving import ResolveOptions
 
 PROGRAM = "a program after `--`"
 SPELT = {"objective": "-m"}
 """Options that people know by their short names."""
 WITH_ALL = ("answer", "kind", "severity", "project", "mine", "dry_run")
+
+
+class ResolveOptions(NamedTuple):
+    """What `resolve` takes."""
+
+    because: Annotated[
+        str, typer.Option("--because", metavar="REASON", help="Why; it stands in the record for good.")
+    ] = ""
+    late: Annotated[
+        str | None,
+        typer.Option("--late", metavar="LATE", help="With accept: the late report that you have read."),
+    ] = None
+    tree_gone: Annotated[
+        bool,
+        typer.Option(
+            "--tree-gone", help="With rerun, accept or retire: no process of the attempt is left anywhere."
+        ),
+    ] = False
+    result: Annotated[
+        str | None,
+        typer.Option("--result", metavar="RESULT", help="With confirmed: what the provider calls it."),
+    ] = None
+    item_version: Annotated[
+        int | None,
+        typer.Option(
+            "--item-version", metavar="N", help="The version that you read, if it must be that one."
+        ),
+    ] = None
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")] = False
+    every: Annotated[
+        bool, typer.Option("--all", help="Answer all open questions that fit; needs --answer.")
+    ] = False
+    answer: Annotated[
+        str | None, typer.Option("--answer", metavar="ANSWER", help="With --all: what is answered to each.")
+    ] = None
+    kind: Annotated[
+        str | None, typer.Option("--kind", metavar="KIND", help="With --all: only questions of this kind.")
+    ] = None
+    severity: Annotated[
+        str | None,
+        typer.Option("--severity", metavar="SEVERITY", help="With --all: only urgent, warning or info ones."),
+    ] = None
+    project: Annotated[
+        str | None,
+        typer.Option("--project", metavar="NAME", help="With --all: only those about this project."),
+    ] = None
+    mine: Annotated[bool, typer.Option("--mine", help="With --all: only those assigned to you.")] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --all: only say what it would do, one row for each.")
+    ] = False
 
 
 class Extra(NamedTuple):

@@ -9,7 +9,8 @@ import pytest
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core.attempt import Verdict
-from tenure.core.budget import Budget
+from tenure.core.attention import AttentionKind
+from tenure.core.budget import Budget, Share, left_of
 from tenure.core.failure import FailureClass
 from tenure.core.ids import TaskId
 from tenure.core.task import StopCause, TaskState
@@ -141,3 +142,21 @@ def test_a_raise_of_something_else_does_not_bring_a_deadline_back_that_has_passe
     lab.run(dc.RaiseBudget(task_id, Budget(attempts=3), None, "ann", "x"))
     assert not due(lab, task_id)
     assert not lab.renew(delivery).cancel
+
+
+def test_a_task_without_a_deadline_has_that_of_its_project_or_hub_from_its_submission(lab: Lab) -> None:
+    lab.run(dc.SetAccount("hub", Share(), Budget(deadline_s=3_600), Share(), 1, "ann", "a night is enough"))
+    lab.run(dc.SetAccount("project:quick", Share(), Budget(deadline_s=60), Share(), 1, "ann", "a minute is"))
+    now_ms = lab.now.wall_ms
+    assert lab.task(lab.submit()).deadline_ms == now_ms + 3_600_000
+    assert lab.task(lab.submit(project="quick")).deadline_ms == now_ms + 60_000
+    assert lab.task(lab.submit(project="quick", deadline_ms=now_ms + 5)).deadline_ms == now_ms + 5
+    late = lab.submit(project="quick", not_before_ms=now_ms + 1_000)
+    assert lab.task(late).deadline_ms == now_ms + 61_000
+    assert "deadline_s" not in left_of(lab.task(late).budget, lab.task(late).tally, 1)
+    lab.pass_s(60)
+    lab.run(dc.DueTask(late))
+    assert lab.item(AttentionKind.EXHAUSTED, late) is None, "its own has not come"
+    lab.pass_s(1)
+    lab.run(dc.DueTask(late))
+    assert lab.item(AttentionKind.EXHAUSTED, late) is not None

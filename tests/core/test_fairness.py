@@ -11,8 +11,10 @@ from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core.account import Account
 from tenure.core.budget import Budget, Share
+from tenure.core.canonical import text_digest
+from tenure.core.decide import decide
 from tenure.core.fairness import CREDIT, Load, Place, fair_order
-from tenure.core.ids import NodeId, TaskId
+from tenure.core.ids import Address, ClaimId, DeliveryId, NodeId, TaskId
 from tenure.core.task import AGEING_MS, PRIORITY
 from tests.core.lab import Lab
 
@@ -166,3 +168,27 @@ def test_a_project_that_comes_back_makes_good_a_few_turns_and_no_more(lab: Lab) 
     serve(15)
     assert served[0] == "back"
     assert served.count("busy") == (15 - CREDIT) // 2
+
+
+def test_a_claim_without_offers_left_looks_for_nobody_else(lab: Lab) -> None:
+    node = lab.node("wide", pools=("pool",), capacity=9)
+    for _ in range(9):
+        lab.submit(route="pool")
+    looked: list[int] = []
+    waiting = lab.world.waiting
+
+    def counted(queues: tuple[str, ...], limit: int, now_ms: int) -> dict[str, list[tuple[int, str]]]:
+        looked.append(limit)
+        return waiting(queues, limit, now_ms)
+
+    lab.world.waiting = counted  # type: ignore[method-assign] # to count
+    claim = cm.Claim(
+        node,
+        lab.live(node),
+        ClaimId("c1"),
+        {Address("claude@wide"): 9},
+        (cm.Offer(DeliveryId("d_1"), text_digest("one")),),
+    )
+    decision = decide(lab.world, claim, lab.now, lab.terms)
+    assert isinstance(decision.reply, cm.Claimed)
+    assert (len(decision.reply.deliveries), len(looked)) == (1, 1)

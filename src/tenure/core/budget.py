@@ -16,7 +16,8 @@ from tenure.core.usage import Usage
 class Budget(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Limits. `attempts`: Attempts that count (those that capacity refunded do not). `wall_s`: seconds of running, all
     Attempts together. `tokens`: in and out. `repeats`: how often one failure signature may come. `interruptions`: how
-    often a person may be asked. `rounds`: automatic Attempts in a row without measurable improvement."""
+    often a person may be asked. `rounds`: automatic Attempts in a row without measurable improvement. `deadline_s`: a
+    Task that names no deadline has it so many seconds after its submission."""
 
     attempts: int | None = None
     wall_s: int | None = None
@@ -26,12 +27,16 @@ class Budget(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     repeats: int | None = None
     interruptions: int | None = None
     rounds: int | None = None
+    deadline_s: int | None = None
 
 
+DEADLINE_S = 10 * 366 * 86_400
+"""The furthest deadline that is counted from a submission."""
 DEFAULT_BUDGET = Budget(attempts=5, repeats=3, interruptions=20, rounds=4)
 """What holds where nobody has said anything: an agent left alone for a night must come to an end."""
 
-DIMENSIONS = Budget.__struct_fields__
+DIMENSIONS = tuple(name for name in Budget.__struct_fields__ if name != "deadline_s")
+"""What is used up by and by; a deadline comes by itself."""
 
 
 class Amounts(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -123,7 +128,7 @@ def highest(before: Usage, after: Usage) -> Usage:
 
 def inherited(*budgets: Budget | None) -> Budget:
     """Each limit from the first budget that has one."""
-    merged: dict[str, int | None] = dict.fromkeys(DIMENSIONS)
+    merged: dict[str, int | None] = dict.fromkeys(Budget.__struct_fields__)
     for budget in budgets:
         if budget is not None:
             for name, limit in asdict(budget).items():
@@ -138,8 +143,8 @@ def raised(budget: Budget, by: Budget, used: Amounts = NOTHING, bound: Share | N
     `bound`: what the Attempt may use. In a dimension that is limited there only, by its account, the Task gets a limit of
     its own: what it has `used`, and so much more. What nothing limits stays so."""
     more: dict[str, int] = {}
-    for name, extra in asdict(by).items():
-        limit = getattr(budget, name)
+    for name in DIMENSIONS:
+        extra, limit = getattr(by, name), getattr(budget, name)
         if extra is not None and limit is None and bound is not None and _share_in(bound, name) is not None:
             limit = used_in(used, name)
         if extra is not None and limit is not None:
@@ -161,6 +166,8 @@ def budget_problem(budget: Budget) -> str | None:
     for name, limit in asdict(budget).items():
         if limit is not None and not 1 <= limit <= INTEGER:
             return f"budget.{name} is {limit}; 1 to {INTEGER}, or leave it out for no limit"
+    if budget.deadline_s is not None and budget.deadline_s > DEADLINE_S:
+        return f"budget.deadline_s is {budget.deadline_s}; at most {DEADLINE_S}, which is ten years"
     return None
 
 
@@ -173,7 +180,8 @@ def left_of(budget: Budget, tally: Tally, attempts: int) -> dict[str, int]:
         "interruptions": tally.interruptions,
         "rounds": tally.rounds,
     }
-    return {name: max(0, limit - spent[name]) for name, limit in asdict(budget).items() if limit is not None}
+    limits = {name: getattr(budget, name) for name in DIMENSIONS}
+    return {name: max(0, limit - spent[name]) for name, limit in limits.items() if limit is not None}
 
 
 def exhausted(budget: Budget, tally: Tally, attempts: int) -> tuple[str, ...]:

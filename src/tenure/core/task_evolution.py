@@ -20,6 +20,9 @@ from tenure.errors import InvariantError
 
 
 def task_submitted(space: Space, event: ev.TaskSubmitted, now: Now) -> None:
+    span_s, deadline_ms = event.budget.deadline_s, event.spec.deadline_ms
+    if deadline_ms is None and span_s is not None:
+        deadline_ms = max(now.wall_ms, event.spec.not_before_ms or 0) + span_s * 1000
     space.put(
         Task(
             task_id=event.task_id,
@@ -44,8 +47,8 @@ def task_submitted(space: Space, event: ev.TaskSubmitted, now: Now) -> None:
             ended_at_ms=None,
             end_reason=None,
             project=event.spec.project or DEFAULT_PROJECT,
-            deadline_ms=event.spec.deadline_ms,
-            due_at_ms=event.spec.deadline_ms,
+            deadline_ms=deadline_ms,
+            due_at_ms=deadline_ms,
             budget=event.budget,
         )
     )

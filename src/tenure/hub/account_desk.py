@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 
 from tenure.core.account import HUB_ACCOUNT, Account, new_account
 from tenure.core.attempt import Attempt
-from tenure.core.budget import DEFAULT_BUDGET, DIMENSIONS, Amounts, Budget, Share, exhausted, left_of
+from tenure.core.budget import DEFAULT_BUDGET, Amounts, Budget, Share, exhausted, left_of
 from tenure.core.desk_commands import SetAccount
 from tenure.core.ids import attempt_id
 from tenure.core.task import Task
@@ -141,7 +141,7 @@ def _inherited(account: Account, hub: Account) -> dict[str, wa.InheritedBody]:
     if account.account_id != HUB_ACCOUNT:
         sources.insert(1, (HUB_ACCOUNT, hub.per_task))
     found: dict[str, wa.InheritedBody] = {}
-    for name in DIMENSIONS:
+    for name in Budget.__struct_fields__:
         limits = ((source, getattr(budget, name)) for source, budget in sources)
         source, limit = next(((source, limit) for source, limit in limits if limit is not None), (None, None))
         found[name] = wa.InheritedBody(limit=limit, source=source)

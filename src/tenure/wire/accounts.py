@@ -16,7 +16,8 @@ class LimitsRequest(Asked, frozen=True, kw_only=True, omit_defaults=True):
 
 class TaskLimitsRequest(Asked, frozen=True, kw_only=True, omit_defaults=True):
     """Limits of one Task; what is left out is inherited. `repeats`: how often one failure may come. `interruptions`: how
-    often people may be asked. `rounds`: Attempts in a row without measurable improvement."""
+    often people may be asked. `rounds`: Attempts in a row without measurable improvement. `deadline_s`: the
+    deadline of a Task that names none, counted from its submission."""
 
     attempts: int | None = None
     wall_s: int | None = None
@@ -26,6 +27,7 @@ class TaskLimitsRequest(Asked, frozen=True, kw_only=True, omit_defaults=True):
     repeats: int | None = None
     interruptions: int | None = None
     rounds: int | None = None
+    deadline_s: int | None = None
 
 
 class LimitsBody(Answered, frozen=True, kw_only=True):
@@ -48,6 +50,7 @@ class TaskLimitsBody(Answered, frozen=True, kw_only=True):
     repeats: int | None = None
     interruptions: int | None = None
     rounds: int | None = None
+    deadline_s: int | None = None
 
 
 class AmountsBody(Answered, frozen=True, kw_only=True):

@@ -64,7 +64,8 @@ class UsedBody(Answered, frozen=True, kw_only=True):
 
 class BudgetBody(Answered, frozen=True, kw_only=True):
     """What a Task may use; null: not limited. `repeats`: how often one failure may come. `interruptions`: how often people
-    may be asked. `rounds`: automatic Attempts in a row without measurable improvement."""
+    may be asked. `rounds`: automatic Attempts in a row without measurable improvement. `deadline_s`: its deadline, from its
+    submission."""
 
     attempts: int | None = None
     wall_s: int | None = None
@@ -74,6 +75,7 @@ class BudgetBody(Answered, frozen=True, kw_only=True):
     repeats: int | None = None
     interruptions: int | None = None
     rounds: int | None = None
+    deadline_s: int | None = None
 
 
 class ChangeBody(Answered, frozen=True, kw_only=True):

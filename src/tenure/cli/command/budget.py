@@ -71,6 +71,14 @@ class SetOptions(NamedTuple):
     per_task_interruptions: Annotated[
         str | None, _limit("--per-task-interruptions", "N", "How often people may be asked.")
     ] = None
+    per_task_deadline: Annotated[
+        str | None,
+        _limit(
+            "--per-task-deadline",
+            "DURATION",
+            "The deadline of a task of it, from its submission, if it names none.",
+        ),
+    ] = None
     per_task_rounds: Annotated[
         str | None, _limit("--per-task-rounds", "N", "Attempts in a row that are no better than before.")
     ] = None
@@ -179,12 +187,12 @@ def amount(name: str, text: str) -> tuple[str, int | None]:
     from tenure.cli.text.money import parse_usd_micros
     from tenure.errors import InvalidError
 
-    dimension = {"cost": "cost_usd_micros", "wall": "wall_s"}.get(name, name)
+    dimension = {"cost": "cost_usd_micros", "wall": "wall_s", "deadline": "deadline_s"}.get(name, name)
     if text == NONE:
         return dimension, None
     if name == "cost":
         return dimension, parse_usd_micros(text)
-    if name == "wall":
+    if name in {"wall", "deadline"}:
         return dimension, round(parse_duration_s(text))
     if not text.isascii() or not text.isdigit():
         raise InvalidError(
@@ -236,6 +244,11 @@ def tell_account(cli: Invocation, body: AccountBody) -> None:
     cli.out.table(("of each new task", "limit", "from"), rows)
 
 
+def is_counted(body: AccountBody) -> bool:
+    """What was used is counted from when there is a limit to hold it against."""
+    return any(getattr(body.limits, name) is not None for name in amounts(body.used))
+
+
 def account_rows(body: AccountBody) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for name, used in amounts(body.used).items():
@@ -245,8 +258,8 @@ def account_rows(body: AccountBody) -> list[tuple[str, ...]]:
             (
                 label(name),
                 DEFAULT_TASK_LIMIT if limit is None else shown(name, limit),
-                shown(name, used),
-                shown(name, amounts(body.reserved)[name]),
+                shown(name, used) if is_counted(body) else "not counted",
+                shown(name, amounts(body.reserved)[name]) if is_counted(body) else "",
                 "" if left is None else shown(name, left),
                 "a tenth"
                 if share is None and limit is not None
@@ -305,4 +318,4 @@ def shown(name: str, value: float) -> str:
 
     if name == "cost_usd_micros":
         return shown_usd(int(value))
-    return shown_duration(float(value)) if name == "wall_s" else f"{int(value):,}"
+    return shown_duration(float(value)) if name in {"wall_s", "deadline_s"} else f"{int(value):,}"

@@ -21,7 +21,7 @@ async def list_projects(cli: Invocation) -> None:
     A project is there from its first task on, or from when somebody sets what it may use.
     """
     from tenure.cli.asking.lookup import connected
-    from tenure.cli.command.budget import amounts, shown
+    from tenure.cli.command.budget import amounts, is_counted, shown
 
     async with connected(cli) as hub:
         found = [one for one in await hub.accounts() if one.account.startswith(PREFIX)]
@@ -36,7 +36,9 @@ async def list_projects(cli: Invocation) -> None:
             one.account.removeprefix(PREFIX),
             str(one.running),
             str(one.weight),
-            shown("cost_usd_micros", amounts(one.used)["cost_usd_micros"]),
+            shown("cost_usd_micros", amounts(one.used)["cost_usd_micros"])
+            if is_counted(one)
+            else "not counted",
             "" if one.left.cost_usd_micros is None else shown("cost_usd_micros", one.left.cost_usd_micros),
             f"paused by {one.paused.by}: {one.paused.because}" if one.paused is not None else "",
         )

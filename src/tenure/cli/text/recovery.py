@@ -24,6 +24,7 @@ DIMENSIONS = {
     "interruptions": "questions to people",
     "rounds": "rounds without being better",
     "deadline": "time until its deadline",
+    "deadline_s": "until its deadline, from its submission",
 }
 SHORT_DIGEST = 12
 
@@ -31,7 +32,7 @@ SHORT_DIGEST = 12
 def amount_text(dimension: str, amount: float) -> str:
     """An amount of one dimension."""
     match dimension:
-        case "wall_s":
+        case "wall_s" | "deadline_s":
             return shown_duration(amount)
         case "cost_usd_micros":
             return shown_usd(round(amount))

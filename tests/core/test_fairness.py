@@ -181,7 +181,7 @@ def test_a_claim_without_offers_left_looks_for_nobody_else(lab: Lab) -> None:
         looked.append(limit)
         return waiting(queues, limit, now_ms)
 
-    lab.world.waiting = counted  # type: ignore[method-assign] # to count
+    lab.world.waiting = counted
     claim = cm.Claim(
         node,
         lab.live(node),

@@ -19,10 +19,12 @@ SOURCES = {
     "forges": ("pyproject.toml", "--extra", "forges", "--constraints", "requirements/base.txt"),
     "mcp": ("pyproject.toml", "--extra", "mcp", "--constraints", "requirements/forges.txt"),
     "notifications": ("pyproject.toml", "--extra", "notifications", "--constraints", "requirements/mcp.txt"),
+    "sim": ("pyproject.toml", "--extra", "sim", "--constraints", "requirements/base.txt"),
     "dev": (
-        *("pyproject.toml", "--extra", "forges", "--extra", "mcp", "--extra", "notifications"),
+        *("pyproject.toml", "--extra", "forges", "--extra", "mcp", "--extra", "notifications", "--extra", "sim"),
         *("--group", "pyproject.toml:dev", "--constraints", "requirements/forges.txt"),
         *("--constraints", "requirements/mcp.txt", "--constraints", "requirements/notifications.txt"),
+        *("--constraints", "requirements/sim.txt"),
     ),
 }
 

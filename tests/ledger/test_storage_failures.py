@@ -22,21 +22,23 @@ from tests.ledger.desk import Desk, HandClock, connector, raw, refuse, sqlite_le
 
 
 class FaultyConnection(sqlite3.Connection):
-    """Fails at COMMIT as it is told to: `before` it happened, or `after`; or whenever it is opened anew."""
+    """Fails at COMMIT as it is told to: `before` it happened, or `after`; and from then on, if it is `gone`."""
 
     fault: str | None = None
     commits_first = 0
     unreadable: str | None = None
-    refuse_to_open = False
+    is_gone = False
     failed: BaseException = sqlite3.OperationalError("disk I/O error")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if FaultyConnection.refuse_to_open:
+        if FaultyConnection.is_gone:
             raise sqlite3.OperationalError("unable to open database file")
         super().__init__(*args, **kwargs)
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         fault = FaultyConnection.fault
+        if FaultyConnection.is_gone:
+            raise sqlite3.OperationalError("disk I/O error")
         if FaultyConnection.unreadable is not None and FaultyConnection.unreadable in sql:
             raise sqlite3.OperationalError("disk I/O error")
         if sql == "COMMIT" and fault is not None and not self._reads_only():
@@ -46,8 +48,7 @@ class FaultyConnection(sqlite3.Connection):
             FaultyConnection.fault = None
             if fault.startswith("after"):
                 super().execute("COMMIT")
-            if fault.endswith("gone"):
-                FaultyConnection.refuse_to_open = True
+            FaultyConnection.is_gone = fault.endswith("gone")
             raise FaultyConnection.failed
         return super().execute(sql, parameters)
 
@@ -58,14 +59,14 @@ class FaultyConnection(sqlite3.Connection):
 
 @pytest.fixture
 async def faulty(database: Path, clock: HandClock) -> AsyncIterator[Desk]:
-    FaultyConnection.fault, FaultyConnection.refuse_to_open, FaultyConnection.unreadable = None, False, None
+    FaultyConnection.fault, FaultyConnection.is_gone, FaultyConnection.unreadable = None, False, None
     FaultyConnection.failed = sqlite3.OperationalError("disk I/O error")
     ledger = sqlite_ledger(database, clock, connect=connector(database, FaultyConnection))
     await ledger.open()
     desk = Desk(ledger, clock)
     await desk.start(capacity=3)
     yield desk
-    FaultyConnection.fault, FaultyConnection.refuse_to_open, FaultyConnection.unreadable = None, False, None
+    FaultyConnection.fault, FaultyConnection.is_gone, FaultyConnection.unreadable = None, False, None
     await ledger.close()
     with raw(database) as connection:
         report = audit.verify(connection)
@@ -97,9 +98,28 @@ async def test_a_commit_that_cannot_be_asked_about_is_said_to_be_unknown(faulty:
         await faulty.run(command)
     with pytest.raises(StorageFailedError):
         await faulty.run(command)
-    FaultyConnection.refuse_to_open = False
+    FaultyConnection.is_gone = False
     reply = await faulty.run(command)
     assert reply == cm.Submitted(command.task_id, replayed=fault.startswith("after"))
+
+
+async def test_until_a_failed_commit_is_settled_nothing_else_is_begun_and_the_connection_is_kept(
+    faulty: Desk,
+) -> None:
+    """Whoever opens the log anew reads frames there that are in the kernel's memory only."""
+    connection = faulty.engine.open().connection
+    FaultyConnection.fault = "before, then gone"
+    with pytest.raises(OutcomeUnknownError):
+        await faulty.submit()
+    for _ in range(2):
+        with pytest.raises(StorageFailedError):
+            await faulty.submit()
+        with pytest.raises(StorageFailedError):
+            await faulty.ledger.check()
+    FaultyConnection.is_gone = False
+    await faulty.ledger.check()
+    await faulty.submit()
+    assert faulty.engine.open().connection is connection
 
 
 @pytest.mark.parametrize("overwrites", [False, True])
@@ -164,13 +184,14 @@ async def test_no_space_left_is_told_apart_from_a_failed_disk(faulty: Desk) -> N
 
 @pytest.mark.parametrize("fault", ["before", "before, then gone"])
 async def test_a_commit_that_found_no_room_surely_did_not_happen(faulty: Desk, fault: str) -> None:
-    """Whether or not the database can be opened anew just then: a full disk is in the way of that, too."""
+    """Whether or not the database answers just then: a full disk is in the way of that, too."""
     FaultyConnection.failed = full = sqlite3.OperationalError("database or disk is full")
     full.sqlite_errorcode = sqlite3.SQLITE_FULL
     FaultyConnection.fault = fault
     command = faulty.submission("key")
     with pytest.raises(StorageFullError, match="nothing was committed"):
         await faulty.run(command)
+    FaultyConnection.is_gone = False
     assert await faulty.run(command) == cm.Submitted(command.task_id, replayed=False)
 
 
@@ -269,11 +290,11 @@ async def test_a_bug_in_one_command_of_a_batch_is_no_failure_of_the_others(
 
 async def test_a_database_that_is_gone_is_a_failure_of_reads_too(faulty: Desk) -> None:
     await faulty.submit()
-    FaultyConnection.refuse_to_open = True
+    FaultyConnection.is_gone = True
     faulty.reads.close()
     with pytest.raises(StorageFailedError):
         await faulty.ledger.find(Task, TaskId("t_1"))
-    FaultyConnection.refuse_to_open = False
+    FaultyConnection.is_gone = False
     assert await faulty.ledger.find(Task, TaskId("t_1")) is None
 
 

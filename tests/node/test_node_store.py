@@ -16,13 +16,10 @@ from tenure.node.delivery import retention
 from tenure.node.delivery.mirror import Mirror
 from tenure.node.delivery.mirror_file import STEPS, storage_error
 from tenure.node.delivery.mirrored import Ending, MirroredDelivery
+from tenure.runtime.database import connect_writer as connect
 from tenure.wire.legs import Grant
 from tests.node.fake_runners import Program
 from tests.node.node_lab import AGENT, Lab, pause, settings_with, until
-
-
-def connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, check_same_thread=False)
 
 
 @pytest.fixture

@@ -14,6 +14,9 @@ EVENT_BYTES = 16 * 2**20
 """The longest event that is read; the record's largest one is a report with its evidence."""
 
 
+FIELDS = frozenset({"id", "event", "data"})
+
+
 class SentEvent(Struct, frozen=True):
     """One event. `event_id` is what to name in `Last-Event-ID` to go on after it; empty if it had none."""
 
@@ -29,10 +32,15 @@ async def sent_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[SentEvent]:
         InvalidError: a line is not UTF-8, or an event is longer than `EVENT_BYTES`.
     """
     fields: dict[str, list[str]] = {}
+    size = 0
     async for line in _lines(chunks):
+        size = size + len(line) if line else 0
+        if size > EVENT_BYTES:
+            raise InvalidError(f"an event is longer than {EVENT_BYTES} bytes")
         if line:
             name, _, value = line.partition(":")
-            fields.setdefault(name, []).append(value.removeprefix(" "))
+            if name in FIELDS:
+                fields.setdefault(name, []).append(value.removeprefix(" "))
         elif "data" in fields:
             kind, event_id = fields.get("event", ["message"])[-1], fields.get("id", [""])[-1]
             yield SentEvent(event_id, kind, "\n".join(fields["data"]))
@@ -42,13 +50,15 @@ async def sent_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[SentEvent]:
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    rest = b""
+    rest = bytearray()
     async for chunk in chunks:
-        *whole, rest = (rest + chunk).split(b"\n")
-        if len(rest) > EVENT_BYTES:
-            raise InvalidError(f"an event is longer than {EVENT_BYTES} bytes")
-        for line in whole:
+        *whole, last = chunk.split(b"\n")
+        for piece in whole:
+            line, rest = bytes(rest + piece), bytearray()
             try:
                 yield line.removesuffix(b"\r").decode()
             except UnicodeDecodeError as error:
                 raise InvalidError("the event stream is not UTF-8") from error
+        rest += last
+        if len(rest) > EVENT_BYTES:
+            raise InvalidError(f"an event is longer than {EVENT_BYTES} bytes")

@@ -1,5 +1,8 @@
 """Who may ask: roles and credentials. Tokens are kept as digests only; a revoked one is refused at the next
-request."""
+request.
+
+A token of a person or program may be bound to projects. Whoever holds it sees and does what is in these projects, as if there
+were nothing else on the hub; what belongs to all (nodes, policies, other people's limits) they cannot change."""
 
 from __future__ import annotations
 
@@ -23,9 +26,13 @@ class Role(StrEnum):
 PERSON_ROLES = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR)
 
 
+MOST_PROJECTS = 100
+"""Of one token."""
+
+
 class Credential(Struct, frozen=True):
     """A token of a person or program (or a join token for nodes). `name` stands in the record wherever its
-    holder decides something."""
+    holder decides something. `projects`: what it is bound to, in order; empty for one that is not bound."""
 
     credential_id: str
     name: str
@@ -35,6 +42,7 @@ class Credential(Struct, frozen=True):
     issued_by: str
     revoked_at_ms: int | None
     revoked_by: str | None
+    projects: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

@@ -19,6 +19,7 @@ from tenure.core.delivery import Progress
 from tenure.core.desk_commands import Changes, DeskCommand
 from tenure.core.effect_commands import EffectAnswer, EffectCommand
 from tenure.core.ids import Address, ClaimId, DeliveryId, IncarnationId, NodeId, TaskId
+from tenure.core.origin import Said
 from tenure.core.recipient import RecipientSpec
 from tenure.core.schedule_commands import ScheduleCommand, ScheduleReply
 from tenure.core.task import TaskSpec
@@ -129,11 +130,25 @@ class IssueCredential(Struct, frozen=True):
     role: Role
     token_digest: str
     by: str
+    projects: tuple[str, ...] = ()
+    because: str = ""
 
 
 class RevokeCredential(Struct, frozen=True):
     credential_id: str
     by: str
+    because: str = ""
+
+
+class RotateCredential(Struct, frozen=True):
+    """A new token takes the place of a live one, with its name, role and projects; the old one is refused from this commit
+    on. Idempotent by `credential_id`, the id of the new one."""
+
+    replaces: str
+    credential_id: str
+    token_digest: str
+    by: str
+    because: str = ""
 
 
 class ForgetNode(Struct, frozen=True):
@@ -331,13 +346,15 @@ class NoteClockStep(Struct, frozen=True):
 
 
 Command = (
-    Submit
+    Said
+    | Submit
     | Cancel
     | Retry
     | Reconcile
     | CloseAttention
     | IssueCredential
     | RevokeCredential
+    | RotateCredential
     | ForgetNode
     | ReleaseNode
     | Enroll

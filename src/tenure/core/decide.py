@@ -13,6 +13,7 @@ from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core import effect_commands as ec
 from tenure.core import schedule_commands as sc
+from tenure.core.access import Credential
 from tenure.core.approval import decide_approve
 from tenure.core.cancellation import decide_cancel
 from tenure.core.deciding import decide_answer_challenge, decide_challenge, decide_give_up, decide_raise
@@ -38,11 +39,13 @@ from tenure.core.enrollment import (
     decide_issue,
     decide_release_node,
     decide_revoke,
+    decide_rotate,
     decide_start_hub,
     decide_start_node,
 )
 from tenure.core.granting import decide_acknowledge, decide_claim
 from tenure.core.leasing import decide_due, decide_renew
+from tenure.core.origin import Said, stamped
 from tenure.core.policy_choice import decide_choose_policy, decide_store_policy
 from tenure.core.reconciliation import decide_close, decide_reconcile
 from tenure.core.reconsidering import decide_due_task, decide_reconsider
@@ -57,6 +60,7 @@ from tenure.core.scheduling import (
 )
 from tenure.core.stopping import decide_stop
 from tenure.core.submission import decide_submit
+from tenure.core.tenancy import narrowed
 from tenure.core.webhook import ReceiveWebhook
 from tenure.core.webhook_receipt import decide_receive_webhook
 from tenure.core.world import World
@@ -66,8 +70,25 @@ def decide(world: World, command: cm.Command, now: Now, terms: Terms) -> Decisio
     """The events, changes and reply of one command. `world` is only read; let it `accept` the changes once
     they shall count."""
     draft = Draft(world, now, terms)
+    if isinstance(command, Said):
+        return _said(draft, command)
     reply = _DECIDERS[type(command)](draft, command)
     return Decision(tuple(draft.events), draft.changes, reply)
+
+
+def _said(draft: Draft, command: Said) -> Decision:
+    """What a person asks for, as far as they may know of it, and from where they asked. Their token counts at this very
+    commit or not at all, however long the request has been under way."""
+    asked = command.command
+    token = draft.find(Credential, command.origin.credential)
+    if token is None or token.revoked_at_ms is not None:
+        return Decision((), {}, cm.Refusal("unauthenticated", "this token was revoked; nothing was done."))
+    over = narrowed(draft, asked, command.within) if command.within else draft
+    if isinstance(over, cm.Refusal):
+        return Decision((), {}, over)
+    reply = _DECIDERS[type(asked)](over, asked)
+    events = stamped(over.events, getattr(asked, "by", None), command.origin)
+    return Decision(events, over.changes, reply)
 
 
 _DECIDERS: dict[type[Any], Callable[[Draft, Any], Any]] = {
@@ -78,6 +99,7 @@ _DECIDERS: dict[type[Any], Callable[[Draft, Any], Any]] = {
     cm.CloseAttention: decide_close,
     cm.IssueCredential: decide_issue,
     cm.RevokeCredential: decide_revoke,
+    cm.RotateCredential: decide_rotate,
     cm.ForgetNode: decide_forget,
     cm.ReleaseNode: decide_release_node,
     cm.Enroll: decide_enroll,

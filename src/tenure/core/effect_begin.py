@@ -87,6 +87,8 @@ def _begin_new(
     """Nothing stands under this key: adopt what means the same, or intend it."""
     key = recorded_key(command.key, command.again, task.task_id, command.target, command.params)
     same = None if command.again else _same_meaning(draft, command, task)
+    if same is not None and _is_foreign(draft, same, task):
+        return _taken()
     later = _later_rival(draft, command, task, same) if same is not None else None
     if later is not None:
         return _overwritten(later)
@@ -211,6 +213,19 @@ def _same_meaning(draft: Draft, command: BeginEffect, task: Task) -> Effect | No
             found += draft.world.effects_known_as(f"{command.target}#{identity}")
     standing = [one for one in found if _stands(one)]
     return next((one for one in standing if one.quarantined), standing[-1] if standing else None)
+
+
+def _is_foreign(draft: Draft, effect: Effect, task: Task) -> bool:
+    """Does it belong to another project? Then nothing of it is told, not even its id."""
+    return draft.get(Task, effect.task_id).project != task.project
+
+
+def _taken() -> Refusal:
+    return Refusal(
+        "conflict",
+        f"outside of this project the same is done or under way at its provider already.{NOTHING_DONE} Look there, or ask a "
+        "person; to do it nevertheless say why, with `again`.",
+    )
 
 
 def _later_rival(draft: Draft, command: BeginEffect, task: Task, effect: Effect) -> Effect | None:

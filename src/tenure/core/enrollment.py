@@ -10,7 +10,7 @@ import re
 
 from tenure.core import events as ev
 from tenure.core import limits
-from tenure.core.access import HUB_ID, Credential
+from tenure.core.access import HUB_ID, MOST_PROJECTS, PERSON_ROLES, Credential
 from tenure.core.asking import ask, settle
 from tenure.core.attention import AttentionKind
 from tenure.core.commands import (
@@ -23,6 +23,7 @@ from tenure.core.commands import (
     Refusal,
     ReleaseNode,
     RevokeCredential,
+    RotateCredential,
     Started,
     StartHub,
     StartNode,
@@ -220,6 +221,9 @@ def decide_issue(draft: Draft, command: IssueCredential) -> Done | Refusal:
             f"{command.name[:80]!r} is no token name (letters, digits, dots, dashes).",
             {"field": "name"},
         )
+    refusal = _projects_refusal(command)
+    if refusal is not None:
+        return refusal
     draft.emit(
         ev.CredentialIssued(
             credential_id=command.credential_id,
@@ -227,23 +231,77 @@ def decide_issue(draft: Draft, command: IssueCredential) -> Done | Refusal:
             role=command.role,
             token_digest=command.token_digest,
             by=command.by,
+            projects=tuple(sorted(set(command.projects))),
+            because=command.because,
         )
     )
     return Done()
 
 
+def _projects_refusal(command: IssueCredential) -> Refusal | None:
+    if not command.projects:
+        return None
+    if command.role not in PERSON_ROLES:
+        return Refusal(
+            "invalid",
+            f"a {command.role} token is for machines, which serve every project; it cannot be bound to one.",
+            {"field": "projects"},
+        )
+    wrong = next((one for one in command.projects if not _is_name(one)), None)
+    if wrong is not None or len(command.projects) > MOST_PROJECTS:
+        problem = f"{len(command.projects)} are too many" if wrong is None else f"{wrong[:80]!r} is no name"
+        return Refusal(
+            "invalid",
+            f"projects: {problem} (letters, digits, dots, dashes; at most {MOST_PROJECTS}).",
+            {"field": "projects"},
+        )
+    return None
+
+
 def decide_revoke(draft: Draft, command: RevokeCredential) -> Done | Refusal:
     known = draft.find(Credential, command.credential_id)
     if known is None:
-        return Refusal(
-            "not_found",
-            f"there is no token {command.credential_id}.",
-            {"credential_id": command.credential_id},
-        )
+        return no_token(command.credential_id)
     if known.revoked_at_ms is not None:
         return Done(replayed=True)
-    draft.emit(ev.CredentialRevoked(credential_id=command.credential_id, by=command.by))
+    draft.emit(
+        ev.CredentialRevoked(credential_id=command.credential_id, by=command.by, because=command.because)
+    )
     return Done()
+
+
+def decide_rotate(draft: Draft, command: RotateCredential) -> Done | Refusal:
+    known = draft.find(Credential, command.replaces)
+    if known is None:
+        return no_token(command.replaces)
+    if draft.find(Credential, command.credential_id) is not None:
+        return Done(replayed=True)
+    if known.revoked_at_ms is not None:
+        return Refusal(
+            "conflict",
+            f"the token {known.credential_id} was revoked by {known.revoked_by}; issue a new one.",
+            {"credential_id": known.credential_id},
+        )
+    draft.emit(
+        ev.CredentialIssued(
+            credential_id=command.credential_id,
+            name=known.name,
+            role=known.role,
+            token_digest=command.token_digest,
+            by=command.by,
+            projects=known.projects,
+            because=command.because,
+            replaces=known.credential_id,
+        )
+    )
+    draft.emit(
+        ev.CredentialRevoked(credential_id=known.credential_id, by=command.by, because=command.because)
+    )
+    return Done()
+
+
+def no_token(credential_id: str) -> Refusal:
+    return Refusal("not_found", f"there is no token {credential_id}.", {"credential_id": credential_id})
 
 
 def decide_start_hub(draft: Draft, command: StartHub) -> Done:

@@ -284,11 +284,15 @@ class CredentialIssued(HubEvent, frozen=True, kw_only=True, tag="credential_issu
     role: Role
     token_digest: str
     by: str
+    projects: tuple[str, ...] = ()
+    because: str = ""
+    replaces: str | None = None
 
 
 class CredentialRevoked(HubEvent, frozen=True, kw_only=True, tag="credential_revoked"):
     credential_id: str
     by: str
+    because: str = ""
 
 
 class HubAttentionOpened(HubEvent, frozen=True, kw_only=True, tag="hub_attention_opened"):

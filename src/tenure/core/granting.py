@@ -92,8 +92,6 @@ def _grant_for(
     draft: Draft, command: Claim, recipient: Recipient, units: int, offers: deque[Offer]
 ) -> list[DeliveryId]:
     granted: list[DeliveryId] = []
-    if units <= 0:
-        return granted
     queues = recipient_queues(recipient)
     seen: set[TaskId] = set()
     # Some candidates may have gone to an earlier recipient of this very claim.

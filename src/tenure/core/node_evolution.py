@@ -130,6 +130,7 @@ def credential_issued(space: Space, event: ev.CredentialIssued, now: Now) -> Non
             issued_by=event.by,
             revoked_at_ms=None,
             revoked_by=None,
+            projects=event.projects,
         )
     )
 

@@ -6,11 +6,13 @@ from __future__ import annotations
 from msgspec import Struct
 
 from tenure.core.ids import TaskId
+from tenure.core.origin import Origin
 from tenure.core.schedule import OccurrenceOutcome, ScheduleSpec
 
 
 class _ScheduleEvent(Struct, frozen=True, tag_field="event", kw_only=True, omit_defaults=True):
     schedule_id: str
+    origin: Origin | None = None
 
     @property
     def stream(self) -> str:

@@ -1,4 +1,5 @@
-"""The streams that events belong to: a Task's, a node's, the hub's."""
+"""The streams that events belong to: a Task's, a node's, the hub's. `origin` says from where a person decided what the event
+records; the machine's own have none."""
 
 from __future__ import annotations
 
@@ -6,10 +7,12 @@ from msgspec import Struct
 
 from tenure.core.access import HUB_ID
 from tenure.core.ids import NodeId, TaskId
+from tenure.core.origin import Origin
 
 
 class TaskEvent(Struct, frozen=True, tag_field="event", kw_only=True, omit_defaults=True):
     task_id: TaskId
+    origin: Origin | None = None
 
     @property
     def stream(self) -> str:
@@ -18,6 +21,7 @@ class TaskEvent(Struct, frozen=True, tag_field="event", kw_only=True, omit_defau
 
 class NodeEvent(Struct, frozen=True, tag_field="event", kw_only=True, omit_defaults=True):
     node_id: NodeId
+    origin: Origin | None = None
 
     @property
     def stream(self) -> str:
@@ -25,6 +29,8 @@ class NodeEvent(Struct, frozen=True, tag_field="event", kw_only=True, omit_defau
 
 
 class HubEvent(Struct, frozen=True, tag_field="event", kw_only=True, omit_defaults=True):
+    origin: Origin | None = None
+
     @property
     def stream(self) -> str:
         return HUB_ID

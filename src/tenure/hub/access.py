@@ -17,6 +17,7 @@ from tenure.core import events as ev
 from tenure.core.access import Role, covers
 from tenure.core.canonical import text_digest
 from tenure.core.ids import IncarnationId, NodeId
+from tenure.core.origin import Origin
 from tenure.core.recipient import Node
 from tenure.errors import ForbiddenError, SupersededError, UnauthenticatedError
 from tenure.ledger.port import Committed, Reads
@@ -28,7 +29,8 @@ SCHEME = "bearer "
 
 
 class Principal(Struct, frozen=True):
-    """Who asks. `name` stands in the record. A node's also says which incarnation of it is the live one."""
+    """Who asks. `name` stands in the record. A node's also says which incarnation of it is the live one. `projects`: what
+    the token is bound to; empty if it is not. `origin`: from where this very request came."""
 
     name: str
     role: Role
@@ -36,6 +38,8 @@ class Principal(Struct, frozen=True):
     credential_id: str | None = None
     incarnation: IncarnationId = IncarnationId("")
     quarantined: bool = False
+    projects: tuple[str, ...] = ()
+    origin: Origin | None = None
 
 
 @final
@@ -44,6 +48,8 @@ class Access:
         self._ledger = ledger
         self._known: dict[str, Principal] = {}
         self._changes = 0
+        self._revoked: set[str] = set()
+        """Since this start. Tokens are revoked by hand, so it stays small."""
 
     async def authenticate(self, header: str | None) -> Principal:
         """The principal behind an `Authorization` header.
@@ -69,10 +75,15 @@ class Access:
             self._known[digest] = found
         return found
 
+    def counts(self, who: Principal) -> bool:
+        """Is the token of somebody who was let in still good? For what goes on longer than a request."""
+        return who.credential_id not in self._revoked
+
     def heard(self, committed: Committed) -> None:
         """Forget what a commit has changed."""
         for fact in committed.facts:
             if isinstance(fact, ev.CredentialRevoked):
+                self._revoked.add(fact.credential_id)
                 self._forget(fact.credential_id)
             elif isinstance(fact, ev.NodeStarted | ev.NodeQuarantined | ev.NodeReleased | ev.NodeRevoked):
                 self._forget(fact.node_id)
@@ -82,7 +93,12 @@ class Access:
         if credential is not None:
             if credential.revoked_at_ms is not None:
                 return None
-            return Principal(credential.name, credential.role, credential_id=credential.credential_id)
+            return Principal(
+                credential.name,
+                credential.role,
+                credential_id=credential.credential_id,
+                projects=credential.projects,
+            )
         node = await self._ledger.node_by_credential(digest)
         return None if node is None or node.revoked else node_principal(node)
 

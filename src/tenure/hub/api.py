@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tenure import errors as er
 from tenure.core import commands as cm
-from tenure.core.access import Role
+from tenure.core.access import Credential, Role
 from tenure.core.attempt import Answer, Attempt
 from tenure.core.budget import Budget
 from tenure.core.canonical import text_digest
@@ -251,18 +251,53 @@ class Api:
             known = ", ".join(ISSUABLE)
             raise er.InvalidError(f"{asked.role[:40]!r} is no role of a token; known: {known}.", field="role")
         token, credential_id = self._hub.ids.token(), self._hub.ids.new_id("c")
-        await self._hub.execute(
-            cm.IssueCredential(credential_id, asked.name, Role(asked.role), text_digest(token), who.name)
+        command = cm.IssueCredential(
+            credential_id=credential_id,
+            name=asked.name,
+            role=Role(asked.role),
+            token_digest=text_digest(token),
+            by=who.name,
+            projects=asked.projects,
+            because=_reason(asked.because, needed=False),
         )
-        return api.TokenReply(credential_id=credential_id, name=asked.name, role=asked.role, token=token)
+        await self._hub.execute(command)
+        projects = tuple(sorted(set(asked.projects)))
+        return api.TokenReply(
+            credential_id=credential_id, name=asked.name, role=asked.role, token=token, projects=projects
+        )
 
-    async def revoke_token(self, who: Principal, credential_id: str) -> cm.Done:
+    async def rotate_token(self, who: Principal, credential_id: str, because: str) -> api.TokenReply:
+        """A new token in the place of this one, which is refused from the next request on. One commit does both.
+
+        Raises:
+            NotFoundError: there is no such token.
+            ConflictError: it was revoked.
+            FaultError: a bug.
+        """
+        token, new_id = self._hub.ids.token(), self._hub.ids.new_id("c")
+        command = cm.RotateCredential(
+            replaces=credential_id,
+            credential_id=new_id,
+            token_digest=text_digest(token),
+            by=who.name,
+            because=_reason(because, needed=False),
+        )
+        await self._hub.execute(command)
+        made = await self._hub.ledger.find(Credential, new_id)
+        if made is None:
+            raise er.FaultError("the token is not in the record")
+        return api.TokenReply(
+            credential_id=new_id, name=made.name, role=str(made.role), token=token, projects=made.projects
+        )
+
+    async def revoke_token(self, who: Principal, credential_id: str, because: str) -> cm.Done:
         """Refuse a token from the next request on.
 
         Raises:
             NotFoundError: there is no such token.
         """
-        return await self._hub.execute(cm.RevokeCredential(credential_id, who.name))
+        command = cm.RevokeCredential(credential_id, who.name, _reason(because, needed=False))
+        return await self._hub.execute(command)
 
 
 def _reason(because: str, *, needed: bool = True) -> str:

@@ -8,7 +8,6 @@ told as it was."""
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, NamedTuple, final
@@ -70,7 +69,6 @@ class AttentionDesk:
     def __init__(self, hub: Hub, queries: Queries) -> None:
         self._hub = hub
         self._queries = queries
-        self._answering = asyncio.Lock()
 
     # -- looking
 
@@ -199,7 +197,7 @@ class AttentionDesk:
         """
         _check_answer(asked.answer)
         _check_fields(asked)
-        async with self._answering:
+        async with self._hub.answering:
             item = await self._item(item_id)
             (prepared,) = await self._prepare([item], lambda _, newest: _word(who, asked, newest))
             reply = accepted(prepared.step)
@@ -227,7 +225,7 @@ class AttentionDesk:
             raise er.TooLargeError(f"{len(asked.items)} questions are named; at most {BATCH}.", limit=BATCH)
         if not asked.dry_run and not asked.because.strip():
             raise er.InvalidError("a reason is needed; say in `because` why.", field="because")
-        async with self._answering:
+        async with self._hub.answering:
             items, more = await self._meant(who, asked)
             results = await self._answer_all(who, asked, list(items.values()))
         named = asked.items or tuple(items)

@@ -2,15 +2,20 @@
 
 A reader holds nothing but its place in the record. It reads on from there until there is no more, then sleeps
 until a commit touches its stream. It listens before it reads, so a commit in between wakes it; and it reads from
-the record itself, so it can be as slow as it likes at no cost to anybody."""
+the record itself, so it can be as slow as it likes at no cost to anybody.
+
+Whose token is bound to projects reads on over what others do without seeing it. A reader asks before each piece whether its
+token still counts, and a revocation wakes every reader: a stream that nobody may read any more ends at once."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import final
 
+from tenure.core.events import CredentialRevoked
 from tenure.errors import OverloadedError
+from tenure.hub.sight import Sight
 from tenure.ledger.port import Committed, Reads, Recorded
 
 READERS = 1_000
@@ -32,6 +37,8 @@ class Feed:
         """Wake the readers of what this commit touched."""
         if not self._readers:
             return
+        if any(isinstance(fact, CredentialRevoked) for fact in committed.facts):
+            self._wake_all()
         for stream in {ALL, *(event.stream for event in committed.events)}:
             for woken in self._readers.get(stream, ()):
                 woken.set()
@@ -39,6 +46,9 @@ class Feed:
     def close(self) -> None:
         """The hub ends: every stream ends."""
         self._closed = True
+        self._wake_all()
+
+    def _wake_all(self) -> None:
         for readers in self._readers.values():
             for woken in readers:
                 woken.set()
@@ -54,9 +64,15 @@ class Feed:
                 f"{READERS} live streams are open; close one, or read pages.", limit=READERS
             )
 
-    async def follow(self, stream: str | None, after: int) -> AsyncIterator[list[Recorded]]:
+    async def follow(
+        self,
+        stream: str | None,
+        after: int,
+        sight: Sight | None = None,
+        counts: Callable[[], bool] = lambda: True,
+    ) -> AsyncIterator[list[Recorded]]:
         """Events of one stream after a version, or (`stream` None) of all after a `seq`, as they become known. An
-        empty list means that nothing has happened for a while.
+        empty list means that nothing has happened for a while. It ends once the reader's token counts no more.
 
         Raises:
             OverloadedError: as many follow as may.
@@ -72,9 +88,15 @@ class Feed:
         try:
             while True:
                 woken.clear()
-                while found := await self._page(stream, after):
-                    after = found[-1].version if stream else found[-1].seq
-                    yield found
+                while True:
+                    found, following = await self.page(stream, after, PAGE, sight)
+                    if not counts():
+                        return
+                    if following == after:
+                        break
+                    after = following
+                    if found:
+                        yield found
                 if self._closed:
                     return
                 try:
@@ -88,7 +110,21 @@ class Feed:
             if not self._readers[key]:
                 del self._readers[key]
 
-    async def _page(self, stream: str | None, after: int) -> list[Recorded]:
+    async def page(
+        self, stream: str | None, after: int, limit: int, sight: Sight | None
+    ) -> tuple[list[Recorded], int]:
+        """At most `limit` events as `follow` gives them, and the place to go on from: the same one at the end. Where only
+        some may be seen it looks at more, a page at a time."""
+        while True:
+            found = await self._read(stream, after, limit)
+            if not found:
+                return [], after
+            after = found[-1].version if stream else found[-1].seq
+            seen = found if sight is None else await sight.events(found)
+            if seen:
+                return seen, after
+
+    async def _read(self, stream: str | None, after: int, limit: int) -> list[Recorded]:
         if stream is None:
-            return await self._ledger.events(after, PAGE)
-        return await self._ledger.stream(stream, after, PAGE)
+            return await self._ledger.events(after, limit)
+        return await self._ledger.stream(stream, after, limit)

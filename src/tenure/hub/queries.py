@@ -37,6 +37,8 @@ from tenure.wire.codec import instant, parse_instant
 from tenure.wire.legs import CONTRACT_VERSION
 
 FLEET_MS = 1_000
+FLEETS = 64
+"""Remembered, one for each set of projects that a token is bound to."""
 
 
 class Fleet(Struct, frozen=True):
@@ -55,7 +57,7 @@ class Queries:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._ledger = hub.ledger
-        self._recent: Fleet | None = None
+        self._who = hub.sight.projects if hub.sight is not None else ()
 
     # -- Tasks
 
@@ -192,14 +194,14 @@ class Queries:
 
     async def _fleet(self, age_ms: int = 0) -> Fleet:
         now_ms = self._hub.clock.wall_ms()
-        recent = self._recent
+        recent: Fleet | None = self._hub.fleets.get(self._who)
         if recent is not None and 0 <= now_ms - recent.read_at_ms < age_ms:
             return recent
         by_route: dict[str, list[Recipient]] = {}
         for recipient in await self._ledger.recipients():
             for route in recipient_routes(recipient):
                 by_route.setdefault(route, []).append(recipient)
-        self._recent = Fleet(
+        fleet = Fleet(
             by_route={route: tuple(found) for route, found in by_route.items()},
             nodes={one.node_id: one for one in await self._ledger.nodes()},
             online=self._hub.presence.online(),
@@ -209,7 +211,10 @@ class Queries:
             },
             read_at_ms=now_ms,
         )
-        return self._recent
+        if len(self._hub.fleets) >= FLEETS:
+            self._hub.fleets.clear()
+        self._hub.fleets[self._who] = fleet
+        return fleet
 
     # -- events
 
@@ -219,13 +224,9 @@ class Queries:
         Raises:
             NotFoundError: there is no such Task.
         """
-        if stream is None:
-            found = await self._ledger.events(after, limit)
-            following = found[-1].seq if found else after
-        else:
+        if stream is not None:
             await self._find_task(stream)
-            found = await self._ledger.stream(stream, after, limit)
-            following = found[-1].version if found else after
+        found, following = await self._hub.feed.page(stream, after, limit, self._hub.sight)
         return api.EventPage(events=tuple(map(views.event_body, found)), next_after=following)
 
     async def check_task(self, task_id: str) -> None:

@@ -14,6 +14,7 @@ import hashlib
 import hmac
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from copy import copy
 from typing import Any, final
 
 from msgspec import Struct
@@ -33,6 +34,7 @@ from tenure.hub.effects.capability import Capabilities, Capability
 from tenure.hub.effects.registry import Registry
 from tenure.hub.feed import Feed
 from tenure.hub.fresh import Fresh
+from tenure.hub.heard import heard
 from tenure.hub.loops.clock import ClockLoop
 from tenure.hub.loops.deadline import DeadlineLoop
 from tenure.hub.loops.doubt import DoubtLoop
@@ -43,6 +45,7 @@ from tenure.hub.loops.release import ReleaseLoop
 from tenure.hub.loops.schedule import ScheduleLoop
 from tenure.hub.presence import Presence
 from tenure.hub.record import Record
+from tenure.hub.sight import Sight
 from tenure.hub.waiting import WaitingRoom
 from tenure.ledger.port import Ledger, Listener
 
@@ -85,6 +88,10 @@ class Hub:
         self.feed = Feed(ledger)
         self.record = Record(ledger)
         self.fresh = Fresh()
+        self.sight: Sight | None = None
+        """What this request may know; None: everything."""
+        self.answering = asyncio.Lock()
+        self.fleets: dict[tuple[str, ...], Any] = {}
         self.stopping = asyncio.Event()
         age = Alarm(clock)
         self.room = WaitingRoom(age)
@@ -162,6 +169,16 @@ class Hub:
             self.feed.heard,
             *(one.heard for one in self._companions),
         )
+
+    def for_request(self, who: Principal) -> Hub:
+        """This hub as one person's request sees it: writes say from where they came, and whoever is bound to projects reads
+        and writes within them."""
+        if who.origin is None:
+            return self
+        seen = copy(self)
+        seen.sight = Sight(self.ledger, who.projects) if who.projects else None
+        seen.ledger = heard(self.ledger, who.origin, seen.sight)
+        return seen
 
     async def execute(self, command: Command) -> Any:
         """Commit a command; the reply is of the command's own kind.

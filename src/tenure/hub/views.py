@@ -280,6 +280,7 @@ def token_body(credential: Credential) -> api.TokenBody:
         issued_at=instant(credential.issued_at_ms),
         issued_by=credential.issued_by,
         revoked_at=instant_or_none(credential.revoked_at_ms),
+        projects=credential.projects,
     )
 
 

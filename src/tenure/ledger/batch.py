@@ -20,6 +20,7 @@ from tenure.core.canonical import canonical
 from tenure.core.commands import Command
 from tenure.core.decision import Decision
 from tenure.core.delivery import Now, Terms
+from tenure.core.origin import Said
 from tenure.core.recipient import Recipient
 from tenure.core.task import Task
 from tenure.core.world import World
@@ -85,10 +86,11 @@ def decide_all(world: World, judge: Judge, commands: Sequence[Command], now: Now
 
 def bug(command: Command, error: Exception) -> TenureError:
     """What the sender of a command hears that ran into a bug."""
+    name = type(command.command if isinstance(command, Said) else command).__name__
     return FaultError(
-        f"{type(command).__name__} ran into a bug of the hub ({type(error).__name__}: {error}); nothing of it "
+        f"{name} ran into a bug of the hub ({type(error).__name__}: {error}); nothing of it "
         "was recorded. The hub's log has the details.",
-        command=type(command).__name__,
+        command=name,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
+from tenure.core.access import Credential
 from tenure.core.account import HUB_ACCOUNT, Account, is_account, project_account
 from tenure.core.asking import ABOUT_ATTEMPT, ABOUT_TASK
 from tenure.core.attempt import Attempt, Verdict
@@ -22,6 +23,12 @@ from tenure.ledger.wants import Plan, Wants
 
 if TYPE_CHECKING:
     from tenure.ledger.loaded_world import LoadedWorld
+
+
+def credential_plan(command: TokenNamed, wants: Wants, _world: LoadedWorld) -> Plan:
+    replaced = (command.replaces,) if isinstance(command, cm.RotateCredential) else ()
+    wants.key(Credential, command.credential_id, *replaced)
+    yield
 
 
 def wants_creation(wants: Wants, spec: TaskSpec) -> None:
@@ -89,6 +96,8 @@ DeskNamed = (
     | dc.AssignAttention
     | dc.NoteNotified
 )
+
+TokenNamed = cm.IssueCredential | cm.RevokeCredential | cm.RotateCredential
 
 TaskNamed = (
     cm.Cancel

@@ -344,6 +344,7 @@ def _fits(task: Task, where: TaskFilter) -> bool:
     return (
         task.task_id.startswith(where.id_prefix)
         and asked <= has
+        and (not where.projects or task.project in where.projects)
         and (not where.states or not {task.state}.isdisjoint(where.states))
     )
 

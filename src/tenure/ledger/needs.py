@@ -28,12 +28,14 @@ from tenure.core.gate import Gate
 from tenure.core.ids import AttemptId, TaskId, address, attempt_id, effect_subject
 from tenure.core.late import Late, LateKind, late_id
 from tenure.core.limits import GRANTS
+from tenure.core.origin import Said
 from tenure.core.recipient import Node, Recipient, recipient_queues
 from tenure.core.review import Review
 from tenure.core.task import Task
 from tenure.core.webhook import Inbound, ReceiveWebhook
 from tenure.ledger.desk_needs import (
     TaskNamed,
+    credential_plan,
     desk_plan,
     wants_creation,
     wants_going_on,
@@ -51,7 +53,9 @@ if TYPE_CHECKING:
 def foresee(world: LoadedWorld, commands: Sequence[cm.Command]) -> None:
     """Load what these commands will look at."""
     wants = Wants(world)
-    plans = [_PLANS[type(command)](command, wants, world) for command in commands]
+    plain = [one.command if isinstance(one, Said) else one for one in commands]
+    plans = [_PLANS[type(command)](command, wants, world) for command in plain]
+    wants.key(Credential, *{one.origin.credential for one in commands if isinstance(one, Said)})
     while plans := [plan for plan in plans if next(plan, _END) is None]:
         wants.load()
     wants.load()
@@ -128,11 +132,6 @@ def _reconcile(command: cm.Reconcile, wants: Wants, world: LoadedWorld) -> Plan:
 
 def _close(command: cm.CloseAttention, wants: Wants, _world: LoadedWorld) -> Plan:
     wants.key(Attention, command.item_id)
-    yield
-
-
-def _credential(command: cm.IssueCredential | cm.RevokeCredential, wants: Wants, _world: LoadedWorld) -> Plan:
-    wants.key(Credential, command.credential_id)
     yield
 
 
@@ -350,8 +349,9 @@ _PLANS: dict[type[Any], Callable[[Any, Wants, LoadedWorld], Plan]] = {
     cm.Retry: _task,
     cm.Reconcile: _reconcile,
     cm.CloseAttention: _close,
-    cm.IssueCredential: _credential,
-    cm.RevokeCredential: _credential,
+    cm.IssueCredential: credential_plan,
+    cm.RevokeCredential: credential_plan,
+    cm.RotateCredential: credential_plan,
     cm.ForgetNode: _forget_node,
     cm.ReleaseNode: _release_node,
     cm.Enroll: _enroll,

@@ -81,13 +81,14 @@ and must not raise; what it raises is logged and changes nothing."""
 
 class TaskFilter(Struct, frozen=True):
     """Which Tasks to list; every field that is set must fit. `labels`: each with this value. `id_prefix`: how their
-    ids begin."""
+    ids begin. `projects`: in one of these."""
 
     states: tuple[TaskState, ...] = ()
     route: str | None = None
     submitted_by: str | None = None
     labels: dict[str, str] = {}
     id_prefix: str = ""
+    projects: tuple[str, ...] = ()
 
 
 class Opened(Struct, frozen=True):

@@ -95,10 +95,10 @@ FIXED: dict[type[Entity], frozenset[str]] = {
         }
     ),
     Recipient: frozenset({"name"}),
-    Node: frozenset({"name", "credential_digest", "enrolled_at_ms"}),
+    Node: frozenset({"name", "enrolled_at_ms"}),
     Attention: frozenset({"kind", "subject"}),
     Late: frozenset(name for name in Late.__struct_fields__ if name != "late_id"),
-    Credential: frozenset({"name", "role", "token_digest", "issued_at_ms", "issued_by"}),
+    Credential: frozenset({"name", "role", "token_digest", "issued_at_ms", "issued_by", "projects"}),
     Hub: frozenset(),
     Effect: frozenset(
         {

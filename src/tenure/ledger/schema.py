@@ -101,6 +101,8 @@ def _indexes() -> None:
     _index("tasks_due", "tasks", "due_at_ms", where="due_at_ms IS NOT NULL")
     # Lists by state, newest first.
     _index("tasks_by_state", "tasks", "state", "task_id")
+    # Lists of somebody who sees one project only, newest first.
+    _index("tasks_of_project", "tasks", "project", "task_id")
     # Whom to tell after a crash that a dependency has ended: only those that still wait.
     _index(
         "tasks_waiting", "tasks", "task_id",

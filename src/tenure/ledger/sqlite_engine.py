@@ -2,10 +2,16 @@
 
 A batch is one transaction, begun before anything is read for it and ended before anybody hears of it. Until
 COMMIT every failure means that nothing happened. A COMMIT that fails is the hard case: its frames may stand
-complete in the write-ahead log, and a crash could bring them back later. So the engine opens the database
-anew and asks it. Is the commit there, it happened. Is it not, something is written over those frames first;
-only then may anybody be told that nothing happened. If even that cannot be done the outcome is unknown, and
-so it is said. A disk without room is the easy case: what SQLite could not write whole is not there.
+complete in the write-ahead log, and a crash could bring them back later. So the engine asks the database over the same
+connection: what counts there was flushed. Is the commit there, it happened. Is it not, something is written over those
+frames first; only then may anybody be told that nothing happened. If even that cannot be done the outcome is unknown,
+and so it is said; and until it can be done nothing else is begun. A disk without room is the easy case: what SQLite
+could not write whole is not there.
+
+The connection is kept through that, and never opened anew: whoever opens a log reads it from the kernel's memory, where
+frames still stand that a failed flush has not brought to the disk and that no later flush will. A commit that went
+behind such frames would be lost with them, although it was flushed. (For a process that died in that state the driver
+writes the log again before it is opened: `runtime.database.rewrite_log`.)
 
 After any failure nothing in memory is trusted: shelves and chain heads are read again.
 
@@ -20,7 +26,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tenure.errors import OutcomeUnknownError, StorageFailedError, TenureError, UnavailableError
+from tenure.errors import OutcomeUnknownError, StorageFailedError, TenureError
 from tenure.ledger.batch import Batch, Judge, Tail, Written, bug, committed
 from tenure.ledger.group_commit import Outcome, Ran
 from tenure.ledger.loaded_world import LoadedWorld
@@ -66,20 +72,27 @@ class SqliteEngine:
         self._batch = Batch(self.world, Judge(judge.decide, judge.terms, STORAGE_ERRORS))
         self._store: SqliteStore | None = None
         self._tail = Tail(None)
+        self._is_in_doubt = False
+        """May the log hold frames of a COMMIT that failed?"""
 
     def open(self) -> SqliteStore:
-        """The store over an open connection.
+        """The store over an open connection, over a log without doubt.
 
         Raises:
-            UnavailableError: the database cannot be opened.
+            UnavailableError: the database cannot be opened, or what a failed COMMIT left cannot be written over yet.
         """
         if self._store is None:
             try:
-                connection = open_writer(self._connect)
-                self._store = SqliteStore(connection)
+                self._store = SqliteStore(open_writer(self._connect))
                 self._tail = Tail(self._store.last_commit())
             except STORAGE_ERRORS as error:
                 self.close()
+                failure = storage_error(error)
+                raise failure from error
+        if self._is_in_doubt:
+            try:
+                self._settle(self._store)
+            except STORAGE_ERRORS as error:
                 failure = storage_error(error)
                 raise failure from error
         return self._store
@@ -122,6 +135,7 @@ class SqliteEngine:
         try:
             overwrite_log(connection)
         except STORAGE_ERRORS as error:
+            self._is_in_doubt = not found_no_room(error)
             self._take_back()
             failure = storage_error(error)
             raise failure from error
@@ -166,30 +180,42 @@ class SqliteEngine:
                 self._take_back()
                 raise storage_error(error) from error
             log.exception("COMMIT failed; asking the database whether it happened")
-            if not self._has_happened(commit):
+            if not self._has_happened(store, commit):
                 raise storage_error(error) from error
 
-    def _has_happened(self, commit: Commit) -> bool:
-        """Ask the database, opened anew, whether a commit whose COMMIT failed is there; if it is not, see to
-        it that it never will be.
+    def _has_happened(self, store: SqliteStore, commit: Commit) -> bool:
+        """Ask the database whether a commit whose COMMIT failed is there; if it is not, see to it that it never will be.
 
         Raises:
             OutcomeUnknownError: the database does not answer.
         """
-        self.close()
+        self._is_in_doubt = True
         try:
-            last = self.open()
-            if self._tail.commit.hash == commit.hash:
-                return True
-            overwrite_log(last.connection)
-        except (*STORAGE_ERRORS, UnavailableError) as error:
-            self.close()
+            if store.connection.in_transaction:
+                store.connection.execute("ROLLBACK")
+            last = store.last_commit()
+            if last is None or last.hash != commit.hash:
+                self._settle(store)
+                return False
+        except STORAGE_ERRORS as error:
+            self.world.forget()
             raise OutcomeUnknownError(
                 f"COMMIT failed and the database does not say whether it happened ({error}). Repeat the command: "
                 "its key makes that safe.",
                 commit_no=commit.commit_no,
             ) from error
-        return False
+        # It counts, so it was flushed.
+        self._is_in_doubt = False
+        return True
+
+    def _settle(self, store: SqliteStore) -> None:
+        """Write over what a failed COMMIT may have left in the log, and read again where the record ends."""
+        self.world.forget()
+        if store.connection.in_transaction:
+            store.connection.execute("ROLLBACK")
+        overwrite_log(store.connection)
+        self._tail = Tail(store.last_commit())
+        self._is_in_doubt = False
 
     def _take_back(self) -> None:
         """Undo the open transaction and whatever memory has of it."""
@@ -200,7 +226,8 @@ class SqliteEngine:
                 if self._store.connection.in_transaction:
                     self._store.connection.execute("ROLLBACK")
             except STORAGE_ERRORS:
-                self.close()
+                if not self._is_in_doubt:
+                    self.close()
 
     def _keep(self, written: Written) -> None:
         self.world.keep(written.weights)

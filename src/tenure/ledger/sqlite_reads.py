@@ -229,38 +229,52 @@ def _task_query(where: TaskFilter, cursor: str | None, limit: int) -> tuple[str,
     """What follows `SELECT … FROM`, with its values.
 
     The page is read in the order of an index, newest first, and the one that has the fewest Tasks to pass over
-    is walked: that of a state that few Tasks are in, else that of a facet, else that of a state."""
+    is walked: that of a state that few Tasks are in, else that of a facet, else that of a state or of a project."""
     facets = [("label", label(name, value)) for name, value in where.labels.items()]
     facets += [("by", where.submitted_by)] if where.submitted_by is not None else []
     facets += [("route", where.route)] if where.route is not None else []
     # `~` sorts after every character of an id.
     end = f"{where.id_prefix}~" if where.id_prefix else _NEWEST
     between = (where.id_prefix, min(cursor or end, end))
+    projects = [keys_json(where.projects)] if where.projects else []
     if where.states and (not facets or TERMINAL_TASK_STATES.isdisjoint(where.states)):
-        also = "".join(f" AND {_has_facet('i')}" for _ in facets)
+        also = "".join(f" AND {_has_facet('i')}" for _ in facets) + _in_projects("i", projects)
         text = (
             "json_each(?) AS k JOIN tasks AS t ON t.task_id IN (SELECT i.task_id FROM tasks AS i "
             f"WHERE i.state = k.value AND i.task_id >= ? AND i.task_id < ?{also} ORDER BY i.task_id DESC LIMIT ?) "
             "ORDER BY t.task_id DESC LIMIT ?"
         )
         named = [part for facet in facets for part in facet]
-        return text, [keys_json(where.states), *between, *named, limit, limit]
+        return text, [keys_json(where.states), *between, *named, *projects, limit, limit]
+    if projects and not facets:
+        text = (
+            "json_each(?) AS k JOIN tasks AS t ON t.task_id IN (SELECT i.task_id FROM tasks AS i "
+            "WHERE i.project = k.value AND i.task_id >= ? AND i.task_id < ? ORDER BY i.task_id DESC LIMIT ?) "
+            "ORDER BY t.task_id DESC LIMIT ?"
+        )
+        return text, [*projects, *between, limit, limit]
     if not facets:
         text = "tasks AS t WHERE t.task_id >= ? AND t.task_id < ? ORDER BY t.task_id DESC LIMIT ?"
         return text, [*between, limit]
     first, *others = facets
     also = "".join(f" AND {_has_facet('f')}" for _ in others)
     also += " AND t.state IN (SELECT value FROM json_each(?))" if where.states else ""
+    also += _in_projects("t", projects)
     text = (
         "facets AS f CROSS JOIN tasks AS t ON t.task_id = f.task_id "
         f"WHERE f.facet = ? AND f.value = ? AND f.task_id >= ? AND f.task_id < ?{also} ORDER BY f.task_id DESC LIMIT ?"
     )
     states = [keys_json(where.states)] if where.states else []
-    return text, [*first, *between, *(part for facet in others for part in facet), *states, limit]
+    named = [part for facet in others for part in facet]
+    return text, [*first, *between, *named, *states, *projects, limit]
 
 
 _NEWEST = "t~"
 """Sorts after every Task's id."""
+
+
+def _in_projects(table: str, projects: list[str]) -> str:
+    return f" AND {table}.project IN (SELECT value FROM json_each(?))" if projects else ""
 
 
 def _has_facet(table: str) -> str:

@@ -26,7 +26,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, cast, final
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol, cast, final
 
 from msgspec import Struct
 
@@ -36,7 +38,6 @@ from tenure.harness.registry import recipient_spec
 from tenure.node.delivery.leasing import pace_for
 from tenure.node.link import HubLegs
 from tenure.node.parts import NodeTools, Parts, Start
-from tenure.runtime.data_folder import DataFolder
 from tenure.runtime.isolation import refuse_weaker
 from tenure.runtime.settings_schema import Settings
 from tenure.wire.legs import CONTRACT_VERSION, EnrollReply, EnrollRequest
@@ -44,6 +45,25 @@ from tenure.wire.legs import CONTRACT_VERSION, EnrollReply, EnrollRequest
 __all__ = ["NodeDaemon", "NodeIdentity", "NodeTools", "Ready"]
 
 log = logging.getLogger(__name__)
+
+
+class StoreFolder(Protocol):
+    """The data folder, as far as a node goes."""
+
+    @property
+    def root(self) -> Path: ...
+
+    def part(self, name: str) -> Path:
+        """The folder of one part, made if it is not there."""
+        ...
+
+    def lock(self, name: str, program: str) -> AbstractContextManager[object]:
+        """Holds a part for the time of the context.
+
+        Raises:
+            DataFolderBusyError: a living process holds it.
+        """
+        ...
 
 
 class NodeIdentity(Struct, frozen=True, kw_only=True):
@@ -69,7 +89,7 @@ class NodeDaemon:
     """One start of a node; `run` it once."""
 
     def __init__(
-        self, settings: Settings, folder: DataFolder, legs: HubLegs, tools: NodeTools, identity: NodeIdentity
+        self, settings: Settings, folder: StoreFolder, legs: HubLegs, tools: NodeTools, identity: NodeIdentity
     ) -> None:
         """`settings.node.name` names the part of the data folder that is this node's store.
 

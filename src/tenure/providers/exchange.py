@@ -211,7 +211,8 @@ class Exchange:
         words = spoken(answer)
         for secret in self._secrets:
             words = words.replace(secret, HIDDEN)
-        return "".join(sign if sign.isprintable() else " " for sign in words)[:WORDS].strip() or "no word"
+        # Cut before each sign is looked at: there may be millions of them.
+        return "".join(sign if sign.isprintable() else " " for sign in words[:WORDS]).strip() or "no word"
 
 
 def refuse(answer: Answer, words: str) -> NoReturn:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -31,6 +32,7 @@ REAP_S = 2.0
 HEAD_BYTES = 16_384
 READ_BYTES = 65_536
 ERROR_BYTES = 4_000
+_STATUS = re.compile(r"\s*([1-5][0-9]{2})\b")
 LINE_BYTES = 262_144
 """The longest line that is read from a child's own line (`Line`)."""
 
@@ -95,7 +97,7 @@ class Cgi:
             if not colon:
                 continue
             if name.lower() == "status":
-                status = int(value.split()[0])
+                status = _status(value)
             else:
                 headers.append((name.lower(), value.strip()))
         return CgiHead(status, tuple(headers))
@@ -147,6 +149,18 @@ async def running_cgi(command: CgiCommand) -> AsyncGenerator[Cgi]:
             finally:
                 if reading is not None:
                     reading.close()
+
+
+def _status(value: str) -> int:
+    """The number of a `Status` line, RFC 3875 6.3.3.
+
+    Raises:
+        UnavailableError: it has none.
+    """
+    found = _STATUS.match(value)
+    if found is None:
+        raise UnavailableError(f"the program behind this address answered the status {value[:40]!r}")
+    return int(found[1])
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

@@ -29,6 +29,7 @@ from msgspec.structs import replace
 from tenure.errors import ConfigurationError, NotFoundError
 from tenure.runtime.data_folder import FILE_MODE, write_atomically
 from tenure.runtime.file_lock import file_lock
+from tenure.runtime.stored_json import decode_stored
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
@@ -202,8 +203,8 @@ class CredentialStore:
         if data is None:
             return _File()
         try:
-            file = msgspec.json.decode(data, type=_File)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            file = decode_stored(data, _File)
+        except ValueError as error:
             raise ConfigurationError(
                 f"{path} cannot be read; restore it from a backup, or remove it and add the {self._shelf.noun}s again",
                 path=str(path),
@@ -287,8 +288,8 @@ def _entry(shelf: Shelf, name: str, sealed: _Sealed, fernet: Fernet) -> Entry:
     from cryptography.fernet import InvalidToken
 
     try:
-        inside = msgspec.json.decode(fernet.decrypt(sealed.sealed), type=_Inside)
-    except (InvalidToken, msgspec.DecodeError, UnicodeDecodeError):
+        inside = decode_stored(fernet.decrypt(sealed.sealed), _Inside)
+    except (InvalidToken, ValueError):
         inside = None
     if inside is None or inside.name != shelf.seal + name or inside.entry.kind != sealed.kind:
         # Not chained to what the library said: nothing of what was decrypted may reach a log.

@@ -33,6 +33,7 @@ from tenure.errors import (
     StorageFullError,
     UnsafePathError,
 )
+from tenure.runtime.stored_json import decode_stored, read_stored
 
 FORMAT = 1
 """The layout that this version writes and reads."""
@@ -44,6 +45,7 @@ OTHERS_SEE = 0o066
 """Rights by which others could list or change a folder. To pass through it shows nothing, and the isolation `user` needs it."""
 FILE_MODE = 0o600
 MAX_LOCK_BYTES = 4096
+MAX_FORMAT_BYTES = 65_536
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -226,10 +228,10 @@ def check_format(root: Path) -> bool:
     """
     path = root / FORMAT_FILE
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=FormatFile)
+        found = read_stored(path, FormatFile, MAX_FORMAT_BYTES)
     except FileNotFoundError:
         return False
-    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise ConfigurationError(
             f"{path} cannot be read ({error}); restore it from a backup, or name another folder in"
             " TENURE_HOME",
@@ -280,8 +282,8 @@ def close_to_others(root: Path, known: bool) -> None:
 
 def read_holder(descriptor: int) -> Holder | None:
     """What the lock file says of its holder; None when it says nothing or names a process that is gone."""
-    with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-        holder = msgspec.json.decode(os.pread(descriptor, MAX_LOCK_BYTES, 0), type=Holder)
+    with contextlib.suppress(OSError, ValueError):
+        holder = decode_stored(os.pread(descriptor, MAX_LOCK_BYTES, 0), Holder)
         # A rival that has just taken the lock may not have written its own note yet.
         if holder.pid > 0 and is_alive(holder.pid):
             return holder

@@ -11,7 +11,6 @@ from __future__ import annotations
 import difflib
 import re
 import socket
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -34,6 +33,7 @@ from tenure.runtime.settings_schema import (
     Settings,
 )
 from tenure.runtime.settings_value import Name
+from tenure.runtime.toml_text import parse_toml
 
 __all__ = [
     "DefaultSettings",
@@ -142,8 +142,8 @@ def parse_settings(text: str, source: str) -> Settings:
         InsecureBindError: only that is wrong.
     """
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = parse_toml(text)
+    except ValueError as error:
         raise ConfigurationError(f"{source} is not valid TOML: {error}", path=source) from error
     lines = key_lines(text)
     problems: list[Problem] = []

@@ -314,8 +314,16 @@ class ReasonRequest(Asked, frozen=True, kw_only=True):
 
 
 class TokenRequest(Asked, frozen=True, kw_only=True):
+    """`projects`: what the token is bound to; none for all."""
+
     name: str
     role: str
+    projects: tuple[str, ...] = ()
+    because: str = ""
+
+
+class TokenChangeRequest(Asked, frozen=True, kw_only=True):
+    because: str = ""
 
 
 class TokenReply(Answered, frozen=True, kw_only=True):
@@ -325,6 +333,7 @@ class TokenReply(Answered, frozen=True, kw_only=True):
     name: str
     role: str
     token: str
+    projects: tuple[str, ...] = ()
 
 
 class TokenBody(Answered, frozen=True, kw_only=True):
@@ -334,6 +343,7 @@ class TokenBody(Answered, frozen=True, kw_only=True):
     issued_at: str
     issued_by: str
     revoked_at: str | None
+    projects: tuple[str, ...] = ()
 
 
 class HealthBody(Answered, frozen=True, kw_only=True):

@@ -23,6 +23,9 @@ _STRINGS = re.compile(rb'"(?:[^"\\]++|\\.|\\\Z)*+(?:"|\Z)', re.DOTALL)
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
+PROBLEM_LENGTH = 500
+"""Characters of what a decoder says is wrong."""
+
 _encoder = msgspec.json.Encoder()
 
 
@@ -60,7 +63,9 @@ def decode(kind: type[T], body: bytes, limit_bytes: int) -> T:
     try:
         return _decoder(kind).decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidError(f"the body is not what is expected here: {error}", problem=str(error)) from error
+        # It names fields that nobody knows, and these may be as long as the body.
+        problem = str(error)[:PROBLEM_LENGTH]
+        raise InvalidError(f"the body is not what is expected here: {problem}", problem=problem) from error
 
 
 def refuse_repeated_names(body: bytes) -> None:
@@ -138,7 +143,7 @@ def parse_instant(text: str) -> int:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise InvalidError(f"{text!r} is not an RFC 3339 time such as 2026-01-31T08:00:00Z") from error
+        raise InvalidError(f"{text[:80]!r} is not an RFC 3339 time such as 2026-01-31T08:00:00Z") from error
     if moment.tzinfo is None:
-        raise InvalidError(f"{text!r} has no time zone; write Z or an offset such as +02:00")
+        raise InvalidError(f"{text[:80]!r} has no time zone; write Z or an offset such as +02:00")
     return round(moment.timestamp() * 1000)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +18,7 @@ import msgspec
 from tenure.core.failure import FailureClass, Sign, StepKind
 from tenure.core.policy import BUILT_IN, BUILT_IN_KEYS, Action, Policy, UnknownRule, policy_problems
 from tenure.errors import ConfigurationError, InvalidError
+from tenure.runtime.toml_text import parse_toml
 from tenure.wire.policies import PolicyBody, PolicyRequest, ResponseRequest, RuleRequest, policy_of
 
 MAX_BYTES = 1 << 20
@@ -72,8 +72,8 @@ def read_policy(path: Path) -> PolicyFile:
         raise InvalidError(f"{path} is longer than {MAX_BYTES} bytes", path=str(path))
     try:
         text = data.decode("utf-8")
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        table = parse_toml(text)
+    except ValueError as error:
         raise InvalidError(f"{path} is not valid TOML: {error}", path=str(path)) from error
     return parse_policy(table, text)
 

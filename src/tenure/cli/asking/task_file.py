@@ -9,7 +9,6 @@ its tasks may wait for one another with `after = ["key:KEY"]`. Flags stand over 
 from __future__ import annotations
 
 import difflib
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +24,7 @@ from tenure.cli.asking.task_request import (
     whole_seconds,
 )
 from tenure.cli.asking.task_scope import scope_in
+from tenure.core.limits import CHECKS
 from tenure.errors import ConfigurationError, InvalidError
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 16 << 20
 EASIER = ("base", "timeout", "key", "deadline")
+TEXTS = ("to", "base", "timeout", "key", "deadline", "repository")
+"""Fields that are read here before the rest is."""
 
 Table = dict[str, Any]
 
@@ -73,13 +75,14 @@ def parse_table(path: Path, data: bytes) -> Table:
     Raises:
         InvalidError: it is none.
     """
+    from tenure.runtime.toml_text import parse_toml
     from tenure.wire.codec import decode
 
     if path.suffix == ".json":
         return decode(dict[str, Any], data, MAX_BYTES)
     try:
-        return tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return parse_toml(data.decode("utf-8"))
+    except ValueError as error:
         raise InvalidError(f"{path} is not valid TOML: {error}", path=str(path)) from error
 
 
@@ -102,6 +105,8 @@ async def request_in(cli: Invocation, table: Table, options: TaskOptions) -> Tas
         said |= {"repository": source.repository, "base_sha": source.base_sha} if source else {}
     said["to"] = options.to or default_route(cli, has_command=bool(said.get("command")))
     said["checks"] = file_checks(said.get("checks", []), options, cli.settings.defaults.check_timeout_s)
+    if not isinstance(said.get("labels", {}), dict):
+        raise InvalidError("labels in the file must be a table: [labels]", field="labels")
     said["labels"] = {**said.get("labels", {}), **parse_labels(options.label or ())}
     if options.timeout:
         from tenure.cli.text.moment import parse_duration_s
@@ -155,9 +160,9 @@ def refuse_unknown_fields(table: Table) -> None:
     known = [*TaskRequest.__struct_fields__, *EASIER]
     for name in table:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
+            near = difflib.get_close_matches(name[:80], known, 1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
-            raise InvalidError(f"{name!r} is no field of a task; {hint}", field=name)
+            raise InvalidError(f"{name[:80]!r} is no field of a task; {hint}", field=name[:80])
 
 
 def flags_over(table: Table, options: TaskOptions) -> TaskOptions:
@@ -166,13 +171,13 @@ def flags_over(table: Table, options: TaskOptions) -> TaskOptions:
     Raises:
         InvalidError: one of these fields is no text.
     """
-    text = {name: table.get(name) for name in ("to", "base", "timeout", "key", "deadline")}
+    text = {name: table.get(name) for name in TEXTS}
     for name, value in text.items():
         if value is not None and not isinstance(value, str):
             raise InvalidError(f"{name} in the file must be a text", field=name)
     return options._replace(
         to=options.to or text["to"],
-        repo=options.repo or table.get("repository"),
+        repo=options.repo or text["repository"],
         base=options.base or text["base"],
         timeout=options.timeout or text["timeout"],
         key=options.key or text["key"],
@@ -184,14 +189,19 @@ def file_checks(checks: Any, options: TaskOptions, timeout_s: int) -> list[Check
     """The checks of the file and of the flags: shell lines, or tables with `name` and `argv`.
 
     Raises:
-        InvalidError: one is neither.
+        InvalidError: one is neither, or there are too many.
     """
     from tenure.core.task import Check
 
-    lines = [*(one for one in checks if isinstance(one, str)), *(options.check or ())]
+    if not isinstance(checks, list):
+        raise InvalidError("checks in the file must be a list", field="checks")
+    given = cast("list[Any]", checks)
+    if len(given) > CHECKS:
+        raise InvalidError(f"{len(given)} checks in the file; at most {CHECKS} in one task", field="checks")
+    lines = [*(one for one in given if isinstance(one, str)), *(options.check or ())]
     made = list(shell_checks(lines, timeout_s))
     try:
-        return [*(msgspec.convert(one, Check) for one in checks if not isinstance(one, str)), *made]
+        return [*(msgspec.convert(one, Check) for one in given if not isinstance(one, str)), *made]
     except msgspec.ValidationError as error:
         raise InvalidError(f"checks in the file: {error}", field="checks") from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
@@ -101,7 +100,9 @@ def said_in_file(cli: Invocation) -> dict[str, Any]:
     """What the settings file says; it has been read and checked before."""
     if cli.settings_file is None:
         return {}
-    return tomllib.loads(cli.settings_file.read_text("utf-8"))
+    from tenure.runtime.toml_text import parse_toml
+
+    return parse_toml(cli.settings_file.read_text("utf-8"))
 
 
 def shown(value: Any) -> str:

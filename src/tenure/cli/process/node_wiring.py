@@ -19,7 +19,7 @@ from tenure.node.link import HttpLegs
 from tenure.node.run.runners import LocalRunners
 from tenure.node.worktree.workspace import Workspace, WorkspaceTools
 from tenure.runtime.clock import RealClock
-from tenure.runtime.database import connect_database
+from tenure.runtime.database import connect_writer
 from tenure.runtime.ids import RealIds
 from tenure.runtime.platform import inspect_platform
 from tenure.runtime.process import run_child
@@ -78,7 +78,7 @@ def node_tools(
         ids=RealIds(clock),
         executor=executor,
         mirror_executor=mirror_executor,
-        connect=connect_database,
+        connect=connect_writer,
         runners=LocalRunners(executor, clock, run_child, platform.boot_id),
         make_workspace=lambda root: Workspace(root, workspace),
         platform=platform,

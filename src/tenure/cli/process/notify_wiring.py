@@ -31,9 +31,12 @@ from tenure.runtime.data_folder import FILE_MODE, write_atomically
 from tenure.runtime.recurrence import zone_named
 from tenure.runtime.settings_notifications import CHANNELS as MOST_CHANNELS
 from tenure.runtime.settings_notifications import ChannelTable, NotificationSettings
+from tenure.runtime.stored_json import read_stored
 from tenure.runtime.worker import new_executor
 
 REPORT_FILE = "notify.json"
+REPORT_BYTES = 1 << 20
+"""Far more than so many channels can say."""
 
 log = structlog.get_logger(__name__)
 
@@ -175,8 +178,8 @@ def notifier_of(one: ConfiguredChannel) -> AppriseNotifier:
 def read_reports(part: Path) -> dict[str, ChannelReport]:
     """How it went with the channels, as the hub has noted it last; what cannot be read says nothing."""
     try:
-        return msgspec.json.decode((part / REPORT_FILE).read_bytes(), type=dict[str, ChannelReport])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return read_stored(part / REPORT_FILE, dict[str, ChannelReport], REPORT_BYTES)
+    except (OSError, ValueError):
         return {}
 
 

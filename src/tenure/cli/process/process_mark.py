@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from tenure.errors import DataFolderBusyError
 from tenure.runtime.data_folder import DataFolder, write_atomically
+from tenure.runtime.stored_json import decode_stored
 
 MARK_FILE = "process.json"
 MAX_MARK_BYTES = 65_536
@@ -73,8 +74,8 @@ def read_mark(folder: Path) -> ProcessMark | None:
     """The mark in a part of the data folder. It may be of a process that has ended: see `is_running`."""
     try:
         with (folder / MARK_FILE).open("rb") as file:
-            return msgspec.json.decode(file.read(MAX_MARK_BYTES), type=ProcessMark)
-    except (OSError, msgspec.DecodeError):
+            return decode_stored(file.read(MAX_MARK_BYTES), ProcessMark)
+    except (OSError, ValueError):
         return None
 
 

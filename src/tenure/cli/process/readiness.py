@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
 from tenure.errors import TenureError, exit_code
+from tenure.runtime.stored_json import decode_stored
 
 MAX_LINE_BYTES = 65_536
 
@@ -72,6 +73,6 @@ def said_or_raised(ready_fd: int | None, run: Callable[[], int]) -> int:
 def parse_said(line: bytes) -> Said | None:
     """What a line says; None for an empty one (the process ended without a word) and for what is no such line."""
     try:
-        return msgspec.json.decode(line, type=Said)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        return decode_stored(line, cast("Any", Said))
+    except ValueError:
         return None

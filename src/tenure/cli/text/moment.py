@@ -9,6 +9,8 @@ import re
 from tenure.errors import InvalidError
 
 SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+LONGEST_S = 100 * 366 * 86_400
+"""What is longer is a mistyped unit, and would be no number that can be counted with."""
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw]?)")
 
@@ -17,14 +19,19 @@ def parse_duration_s(text: str) -> float:
     """Seconds from `90`, `90s`, `15m`, `2h`, `1d` or `1h30m`.
 
     Raises:
-        InvalidError: it is no duration.
+        InvalidError: it is no duration, or one that nobody means.
     """
     parts = _DURATION.findall(text)
     if not parts or "".join(_DURATION.split(text)[::3]).strip():
         raise InvalidError(
             f"{text[:40]!r} is no duration; expected 90, 90s, 15m, 2h, 1d or 1h30m", value=text[:40]
         )
-    return sum(float(number) * SECONDS[unit] for number, unit in parts)
+    seconds = sum(float(number) * SECONDS[unit] for number, unit in parts)
+    if seconds > LONGEST_S:
+        raise InvalidError(
+            f"{text[:40]!r} is longer than a hundred years; the units are s, m, h, d and w", value=text[:40]
+        )
+    return seconds
 
 
 def parse_not_before(text: str, now_ms: int) -> str:

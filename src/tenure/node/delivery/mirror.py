@@ -13,9 +13,12 @@ only disagree with it.
 After a crash between two lines: a commit that was not made is made again (each is idempotent), one that was made is
 found. A write that fails for lack of room leaves nothing behind that counts.
 
-Every commit counts itself in the file. So when a COMMIT fails, whether it was made is found out: the file is opened anew,
-as after a crash, and its count is read. Where not even that can be done, the writer is told so (OutcomeUnknownError), and
-never that nothing was written.
+Every commit counts itself in the file. So when a COMMIT fails, whether it was made is found out: the count is read over the
+same connection, where only what was flushed counts. Was it not made, a commit of nothing goes over what it may have left
+in the log, lest a crash bring that back. Where not even that can be done, the writer is told so (OutcomeUnknownError), and
+never that nothing was written; and until it can be done the store does nothing else. The connection is kept through that:
+whoever opens the file anew reads frames from the kernel's memory that a failed flush has not brought to the disk, and
+would commit behind them (`runtime.database.rewrite_log` is for a process that dies in that state).
 
 Changes that arrive while a commit is under way share the next one.
 """
@@ -25,32 +28,32 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, TypeVar, final
 
-import msgspec
 from msgspec import Struct
 
 from tenure.core.attempt import Outcome
 from tenure.core.canonical import canonical
 from tenure.core.ids import AttemptId, DeliveryId, IncarnationId, NodeId
-from tenure.errors import (
-    DataFolderTooNewError,
-    OutcomeUnknownError,
-    StorageFailedError,
-    UnavailableError,
+from tenure.errors import OutcomeUnknownError, StorageFailedError, UnavailableError
+from tenure.node.delivery.mirror_file import (
+    SCHEMA,
+    STEPS,
+    is_full,
+    refuse_older,
+    refuse_unreadable,
+    schema_of,
+    storage_error,
 )
-from tenure.node.delivery.mirror_file import SCHEMA, STEPS, is_full, refuse_older, schema_of, storage_error
 from tenure.node.delivery.mirrored import Ending, Identity, MirroredDelivery, Released, Row
+from tenure.runtime.stored_json import decode_stored
 
 BUSY_MS = 5_000
 """How long a commit waits for a reader of another process (`tenure gc`) that holds the file."""
-FILE_MODE = 0o600
-"""It holds the node's credential and the recipients' settings."""
 
 _ADD = "INSERT INTO delivery (delivery_id, attempt_id, body) VALUES (?, ?, ?) ON CONFLICT (delivery_id) DO NOTHING"
 _END = (
@@ -91,7 +94,8 @@ NOT_STORED = (UnavailableError, OutcomeUnknownError)
 T = TypeVar("T")
 
 Connect = Callable[[Path], sqlite3.Connection]
-"""The SQLite driver: opens the file."""
+"""The SQLite driver: opens the file. For a `Mirror` it makes it where it is missing, for its user alone: it holds the node's
+credential and the recipients' settings."""
 
 
 class _Change(Struct):
@@ -115,7 +119,7 @@ class Mirror:
         self._pending: list[_Change] = []
         self._driver: asyncio.Task[None] | None = None
         self._connection: sqlite3.Connection | None = None
-        self._is_open = False
+        self._is_in_doubt = False
 
     async def open(self) -> None:
         """Opens the file and brings its tables up to date.
@@ -125,13 +129,13 @@ class Mirror:
             UnavailableError: it cannot be opened.
         """
         self._connection = await self._in_executor(self._opened)
-        self._is_open = True
+        self._is_in_doubt = False
 
     async def close(self) -> None:
         """Finishes what was begun and closes the file. Repeatable."""
         while self._driver is not None:
             await asyncio.wait([self._driver])
-        connection, self._connection, self._is_open = self._connection, None, False
+        connection, self._connection = self._connection, None
         if connection is not None:
             await self._in_executor(connection.close)
 
@@ -197,20 +201,23 @@ class Mirror:
         rows = await self._read(_LOAD)
         try:
             return [_row(*row) for row in rows]
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DataFolderTooNewError(
-                f"{self._path} holds a Delivery that this version cannot read ({error}); start the version that wrote"
-                " it, and let its work end first",
-                path=str(self._path),
-            ) from error
+        except ValueError as error:
+            refuse_unreadable(self._path, error)
 
     async def ending(self, delivery_id: DeliveryId) -> Ending | None:
-        """What was to be reported of a Delivery; None where nothing is stored of it (any more)."""
+        """What was to be reported of a Delivery; None where nothing is stored of it (any more).
+
+        Raises:
+            DataFolderTooNewError: another version of Tenure wrote it, and it cannot be read.
+        """
         rows = await self._read(_ENDING, (delivery_id,))
         if not rows or rows[0] == (None, None):
             return None
         outcome, handback = rows[0]
-        return Ending(delivery_id, _outcome(outcome), handback)
+        try:
+            return Ending(delivery_id, _outcome(outcome), handback)
+        except ValueError as error:
+            refuse_unreadable(self._path, error)
 
     async def released(self) -> list[Released]:
         """Those of which only folders may be left, oldest first."""
@@ -228,7 +235,6 @@ class Mirror:
     # -- the file
 
     def _opened(self) -> sqlite3.Connection:
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE))
         with contextlib.ExitStack() as stack:
             connection = self._connect(self._path)
             stack.callback(connection.close)
@@ -306,33 +312,36 @@ class Mirror:
         """Whether the commit of this number was made, although its COMMIT failed with this error.
 
         Raises:
-            OutcomeUnknownError: that cannot be found out.
+            OutcomeUnknownError: that cannot be found out, or not be made sure of.
         """
-        counted = 0
+        # No room: its last frame, which makes it count, was not written, for that write is the one that failed.
+        self._is_in_doubt = not is_full(error)
         try:
-            if is_full(error):
-                # Its last frame, which makes it count, was not written: that write is the one that failed.
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if not self._is_in_doubt:
                 return False
-            self._connection = None
-            connection.close()
-            self._connection = connection = self._opened()
             (counted,) = connection.execute(_COUNTED).fetchone()
-            # A failed sync may have left frames behind that only the next recovery would count; a commit of our own goes
-            # over them. And what was found may not be on the disk yet: the checkpoint brings it there.
-            connection.execute(_COUNT)
-            (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            problem = "another process reads the file" if is_busy else None
-        except (sqlite3.Error, OSError, StorageFailedError) as own:
-            problem = str(own)
-        if problem is not None:
+            if counted < number:
+                self._settle(connection)
+                return False
+        except (sqlite3.Error, OSError) as own:
             raise OutcomeUnknownError(
-                f"a commit to {self._path} failed ({error}), and whether it was made cannot be found out ({problem});"
+                f"a commit to {self._path} failed ({error}), and whether it was made cannot be found out ({own});"
                 " look at the disk",
                 path=str(self._path),
             ) from error
-        return counted >= number
+        self._is_in_doubt = False
+        return True
+
+    def _settle(self, connection: sqlite3.Connection) -> None:
+        """Goes with a commit of nothing over what a failed one may have left in the log."""
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(_COUNT)
+        connection.execute("COMMIT")
+        self._is_in_doubt = False
 
     async def _in_executor(self, work: Callable[[], T]) -> T:
         try:
@@ -342,11 +351,9 @@ class Mirror:
 
     def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:
-            if not self._is_open:
-                raise StorageFailedError(f"{self._path} is not open", path=str(self._path))
-            self._connection = (
-                self._opened()
-            )  # it was closed to find something out, and could not be opened again
+            raise StorageFailedError(f"{self._path} is not open", path=str(self._path))
+        if self._is_in_doubt:
+            self._settle(self._connection)
         return self._connection
 
 
@@ -368,7 +375,7 @@ def read_only(path: Path, connect: Connect, statement: str, values: tuple[Any, .
 
 
 def _outcome(stored: bytes | None) -> Outcome | None:
-    return None if stored is None else msgspec.json.decode(stored, type=Outcome)
+    return None if stored is None else decode_stored(stored, Outcome)
 
 
 def _own_copy(error: BaseException) -> BaseException:
@@ -380,7 +387,7 @@ def _row(
     body: bytes, stage: str, outcome: bytes | None, handback: str | None, tree_gone: int, answer: str | None
 ) -> Row:
     return Row(
-        mirrored=msgspec.json.decode(body, type=MirroredDelivery),
+        mirrored=decode_stored(body, MirroredDelivery),
         receipt_digest=hashlib.sha256(body).hexdigest(),
         stage=stage,
         outcome=_outcome(outcome),

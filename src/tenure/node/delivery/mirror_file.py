@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tenure.errors import (
     ConflictError,
@@ -96,6 +96,19 @@ def is_full(error: Exception) -> bool:
     """Was there no room?"""
     is_full = getattr(error, "sqlite_errorcode", 0) & 0xFF == _SQLITE_FULL
     return is_full or getattr(error, "errno", None) in _NO_ROOM
+
+
+def refuse_unreadable(path: Path, error: ValueError) -> NoReturn:
+    """What a caller hears of a row that cannot be read.
+
+    Raises:
+        DataFolderTooNewError: always.
+    """
+    raise DataFolderTooNewError(
+        f"{path} holds a Delivery that this version cannot read ({error}); start the version that wrote"
+        " it, and let its work end first",
+        path=str(path),
+    ) from error
 
 
 def storage_error(path: Path, error: Exception) -> UnavailableError:

@@ -31,8 +31,11 @@ from msgspec import Struct
 from tenure.core.clock import Clock
 from tenure.node.run.messages import Launch, Outcome, Started, StepOutcome
 from tenure.runtime.data_folder import sync_folder, write_atomically
+from tenure.runtime.stored_json import read_stored
 
 LAUNCH, STARTED, OUTCOME, LOCK, CONTROL = "launch.json", "started_by", "outcome.json", "lock", "control"
+RECORD_BYTES = 32 << 20
+"""As much as a runner reads of its launch; an outcome, with the longest last word, stays far below."""
 _FOLDER_MODE = 0o700
 _MAY_PASS = 0o011
 
@@ -200,23 +203,23 @@ def locked(run_dir: Path, kind: int) -> Generator[bool]:
 def read_launch(run_dir: Path) -> Launch | None:
     """The launch, or None when there is none of this version."""
     try:
-        return msgspec.json.decode((run_dir / LAUNCH).read_bytes(), type=Launch)
-    except (FileNotFoundError, msgspec.DecodeError):
+        return read_stored(run_dir / LAUNCH, Launch, RECORD_BYTES)
+    except (FileNotFoundError, ValueError):
         return None
 
 
 def read_started(run_dir: Path) -> Started | None:
     try:
-        return msgspec.json.decode((run_dir / STARTED).read_bytes(), type=Started)
-    except (FileNotFoundError, msgspec.DecodeError):
+        return read_stored(run_dir / STARTED, Started, RECORD_BYTES)
+    except (FileNotFoundError, ValueError):
         return None
 
 
 def read_outcome(run_dir: Path) -> Outcome | str | None:
     """The outcome; None when there is none; a text that says why when it cannot be understood."""
     try:
-        return msgspec.json.decode((run_dir / OUTCOME).read_bytes(), type=Outcome)
+        return read_stored(run_dir / OUTCOME, Outcome, RECORD_BYTES)
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         return f"the outcome cannot be understood: {error}"

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Self, final
+from typing import Any, Self, cast, final
 
 import msgspec
 from msgspec import Struct
@@ -46,6 +46,7 @@ from tenure.node.run.messages import (
 from tenure.node.run.sweep import SweepResult, sweep, tree_gone
 from tenure.node.runner import main as runner
 from tenure.runtime.process import ChildCommand, RunChild
+from tenure.runtime.stored_json import decode_stored
 
 __all__ = [
     "Found",
@@ -256,12 +257,8 @@ class RunnerControl:
     async def _read(self) -> None:
         try:
             while line := await self._reader.readline():
-                self._take(msgspec.json.decode(line, type=Reply | Push))
-        except (
-            OSError,
-            ValueError,
-            msgspec.DecodeError,
-        ):  # cut off, or not our runner's words: either way the folder is asked
+                self._take(decode_stored(line, cast("Any", Reply | Push)))
+        except (OSError, ValueError):  # cut off, or not our runner's words: either way the folder is asked
             return
         finally:
             self._ended = True

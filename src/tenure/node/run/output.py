@@ -8,6 +8,7 @@ looking and reading; then it is one more gap.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -16,6 +17,8 @@ from msgspec import Struct
 
 READ_BYTES = 65_536
 PROTOCOL = "protocol.jsonl"
+
+_OFFSET = re.compile(r"\.[0-9]{1,40}")
 
 Stream = Literal["stdout", "stderr"]
 
@@ -64,7 +67,7 @@ def protocol_chunks(run_dir: Path) -> Iterator[bytes]:
 
 def segments(run_dir: Path, step: int, stream: Stream) -> list[tuple[int, Path]]:
     paths = run_dir.glob(f"{stream}.{step}.*")
-    return sorted((int(path.suffix[1:]), path) for path in paths if path.suffix[1:].isdigit())
+    return sorted((int(path.suffix[1:]), path) for path in paths if _OFFSET.fullmatch(path.suffix))
 
 
 def read_end(path: Path, limit: int) -> bytes:

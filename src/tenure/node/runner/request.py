@@ -1,5 +1,8 @@
 """What the daemon may ask of a runner: each request is understood first, and done only then. Standard library only."""
 
+LARGEST = 2**63 - 1
+"""What a clock in nanoseconds can show. A larger number would be no float, and no number that the daemon reads."""
+
 TYPE_CHECKING = False  # what `typing` would say, without the time to import it
 if TYPE_CHECKING:
     from typing import Any, Protocol
@@ -29,6 +32,8 @@ def understand(runner: "Deeds", request: "Json") -> "Act":
         fence, deadline_ns, counter = request["fence"], request["deadline_boottime_ns"], request["counter"]
         if not type(fence) is type(deadline_ns) is type(counter) is int:
             raise ValueError("numbers are wanted")
+        if not 0 <= min(fence, deadline_ns, counter) <= max(fence, deadline_ns, counter) <= LARGEST:
+            raise ValueError("these numbers are none of ours")
         return lambda: runner.renew(fence, deadline_ns, counter)
     if op == "cancel":
         grace_s = float(request["grace_s"])

@@ -32,12 +32,15 @@ from tenure.core.ids import AttemptId
 from tenure.errors import BaseNotFoundError, ConflictError, UnsafePathError
 from tenure.node.worktree.store_folder import is_real_folder, opened_folder
 from tenure.runtime.data_folder import sync_folder, write_atomically
+from tenure.runtime.stored_json import read_stored
 
 REPOS = "repos"
 WORKTREES = "worktrees"
 OWN = "own"
 SCRATCH = "scratch"
 RECORD_SUFFIX = ".json"
+RECORD_BYTES = 1 << 20
+"""Far more than one says: names, a commit and the environment's own words."""
 ADMIN_FOLDER = "worktrees"
 """Inside a git directory: what git itself keeps of each worktree (its HEAD, index and reflog)."""
 
@@ -136,10 +139,10 @@ class WorktreeStore:
         """
         path = self._record_path(attempt_id)
         try:
-            record = msgspec.json.decode(path.read_bytes(), type=WorktreeRecord)
+            record = read_stored(path, WorktreeRecord, RECORD_BYTES)
         except FileNotFoundError:
             return None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except ValueError as error:
             raise ConflictError(
                 f"{path} cannot be read ({error}); look at the worktree beside it and move both away",
                 path=str(path),

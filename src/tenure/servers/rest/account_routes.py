@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from litestar import get, post, put
 from litestar.params import Body, FromPath, QueryParameter
@@ -11,7 +11,7 @@ from tenure.core.access import Role
 from tenure.hub.account_desk import AccountDesk
 from tenure.hub.operating_desk import OperatingDesk
 from tenure.servers.rest import example
-from tenure.servers.rest.gate import Connection, HubRequest, needs
+from tenure.servers.rest.gate import Connection, HubRequest, desks_of, needs
 from tenure.servers.rest.json_body import JsonBody
 from tenure.wire.accounts import (
     AccountBody,
@@ -26,11 +26,11 @@ from tenure.wire.accounts import (
 
 
 def accounts_of(connection: Connection) -> AccountDesk:
-    return cast("AccountDesk", connection.app.state["accounts"])
+    return desks_of(connection).accounts
 
 
 def operating(connection: Connection) -> OperatingDesk:
-    return cast("OperatingDesk", connection.app.state["operating"])
+    return desks_of(connection).operating
 
 
 @get("/v1/accounts", guards=[needs(Role.VIEWER)], tags=["accounts"], summary="Accounts")
@@ -48,7 +48,7 @@ async def get_account(request: HubRequest, account: FromPath[str]) -> AccountBod
 @put(
     "/v1/accounts/{account:str}",
     dto=JsonBody,
-    guards=[needs(Role.OPERATOR)],
+    guards=[needs(Role.OPERATOR, whole=True)],
     status_code=200,
     tags=["accounts"],
     summary="Set what an account may use",
@@ -127,7 +127,7 @@ async def list_circuits(
 @post(
     "/v1/circuits/close",
     dto=JsonBody,
-    guards=[needs(Role.OPERATOR)],
+    guards=[needs(Role.OPERATOR, whole=True)],
     status_code=200,
     tags=["circuits"],
     summary="State that a provider has room again",

@@ -10,16 +10,8 @@ from litestar import Litestar
 from litestar.datastructures import State
 from litestar.types import Message, Scope
 
-from tenure.core.scope import EffectKind
-from tenure.hub.account_desk import AccountDesk
-from tenure.hub.api import Api
-from tenure.hub.effect_desk import EffectDesk
-from tenure.hub.explanation_desk import ExplanationDesk
 from tenure.hub.legs import Legs
-from tenure.hub.operating_desk import OperatingDesk
-from tenure.hub.policy_desk import PolicyDesk
 from tenure.hub.push.gate import GitGate
-from tenure.hub.schedule_desk import ScheduleDesk
 from tenure.hub.service import Hub
 from tenure.hub.webhook_desk import WebhookDesk
 from tenure.runtime.settings_schema import BODY_BYTES
@@ -59,28 +51,26 @@ SECURITY_HEADERS = (
     (b"cache-control", b"no-store"),
 )
 """For answers that say nothing of their own: no answer of an API is ever a page, a frame or a cached copy."""
-GATED = frozenset({EffectKind.PUSH})
-"""A push is asked for with git: whoever asked for one by its parameters alone would pass by what looks at its content."""
 
 
-def create_app(hub: Hub, *, max_body_bytes: int = BODY_BYTES, git: GitGate | None = None) -> Litestar:
-    """The hub's face over HTTP. No request body is read beyond `max_body_bytes`, but for git's, which `git` bounds."""
-    api, policies = Api(hub), PolicyDesk(hub)
+def create_app(
+    hub: Hub,
+    *,
+    max_body_bytes: int = BODY_BYTES,
+    git: GitGate | None = None,
+    proxies: frozenset[str] = frozenset(),
+) -> Litestar:
+    """The hub's face over HTTP. No request body is read beyond `max_body_bytes`, but for git's, which `git` bounds.
+    `proxies`: the addresses of those who are believed when they say for whom they ask."""
     return Litestar(
         [*ROUTES, *([git_route(git)] if git is not None else [])],
         state=State(
             {
                 "hub": hub,
-                "api": api,
                 "legs": Legs(hub),
-                "effects": EffectDesk(hub, hub.broker, GATED),
                 "webhooks": WebhookDesk(hub, hub.broker),
-                "schedules": ScheduleDesk(hub),
-                "policies": policies,
-                "explanations": ExplanationDesk(hub, policies),
-                "accounts": AccountDesk(hub),
-                "operating": OperatingDesk(hub, api.queries.node_named),
                 "routes": ROUTES,
+                "proxies": proxies,
             }
         ),
         exception_handlers=exception_handlers(hub.ids),

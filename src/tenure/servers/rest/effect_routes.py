@@ -13,7 +13,14 @@ from tenure.core.commands import Done
 from tenure.hub.effect_desk import EffectDesk
 from tenure.hub.effects.capability import Capability
 from tenure.servers.rest import example
-from tenure.servers.rest.gate import Connection, HubRequest, hub_of, needs, refuse_unknown_parameters
+from tenure.servers.rest.gate import (
+    Connection,
+    HubRequest,
+    desks_of,
+    needs,
+    refuse_unknown_parameters,
+    whole_hub,
+)
 from tenure.servers.rest.json_body import JsonBody
 from tenure.wire import effects as wire
 
@@ -23,12 +30,12 @@ Decision = Annotated[wire.DecisionRequest, Body(examples=[example.DECISION])]
 async def carries_capability(connection: Connection, handler: BaseRouteHandler) -> None:
     """Let through whoever holds a capability of this hub; whether its lease is open is decided in each commit."""
     refuse_unknown_parameters(connection, handler)
-    capability = hub_of(connection).capability(connection.headers.get("authorization"))
+    capability = whole_hub(connection).capability(connection.headers.get("authorization"))
     connection.scope["user"] = capability
 
 
 def desk_of(request: HubRequest) -> EffectDesk:
-    return cast("EffectDesk", request.app.state["effects"])
+    return desks_of(request).effects
 
 
 def holder(request: HubRequest) -> Capability:

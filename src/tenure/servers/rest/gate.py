@@ -11,45 +11,98 @@ from litestar.connection import ASGIConnection, Request
 from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 from litestar.params import QueryParameter
+from msgspec.structs import replace
 
 from tenure.core.access import Role
-from tenure.errors import InvalidError
+from tenure.core.origin import ADDRESS_LENGTH, CLIENT_LENGTH, Origin
+from tenure.errors import ForbiddenError, InvalidError
 from tenure.hub.access import Principal, require
 from tenure.hub.api import Api
 from tenure.hub.legs import Legs, check_contract
 from tenure.hub.service import Hub
+from tenure.servers.rest.desks import Desks
 from tenure.wire.legs import CONTRACT_HEADER
 
 HubRequest = Request[Principal, Any, State]
 Connection = ASGIConnection[Any, Principal, Any, State]
 ROLE = "tenure_role"
+WHOLE = "tenure_whole"
+DESKS = "tenure.desks"
 Guard = Callable[[Connection, BaseRouteHandler], Awaitable[None]]
 
 
 def hub_of(connection: Connection) -> Hub:
-    """The hub that this application is a face of."""
+    """The hub that this application is a face of, as this request may see it."""
+    return desks_of(connection).hub
+
+
+def desks_of(connection: Connection) -> Desks:
+    """The one way from a request to what answers it. For a person they see what that person may, and say from where each
+    word came; for all others they are those of the whole hub."""
+    scope: dict[str, Any] = cast("Any", connection.scope)
+    found: Desks | None = scope.get(DESKS)
+    if found is None:
+        whole = whole_hub(connection)
+        who = scope.get("user")
+        hub = whole.for_request(who) if isinstance(who, Principal) else whole
+        found = scope[DESKS] = Desks(hub)
+    return found
+
+
+def whole_hub(connection: Connection) -> Hub:
+    """Only for finding out who asks."""
     return cast("Hub", connection.app.state["hub"])
 
 
 def api_of(connection: Connection) -> Api:
-    return cast("Api", connection.app.state["api"])
+    return desks_of(connection).api
 
 
 def legs_of(connection: Connection) -> Legs:
     return cast("Legs", connection.app.state["legs"])
 
 
-def needs(role: Role) -> Guard:
-    """Let through who may do what asks for `role`."""
+def needs(role: Role, *, whole: bool = False) -> Guard:
+    """Let through who may do what asks for `role`. `whole`: this is about the hub as a whole, so a token that is bound to
+    projects will not do."""
 
     async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
         refuse_unknown_parameters(connection, handler)
-        principal = await hub_of(connection).access.authenticate(connection.headers.get("authorization"))
+        principal = await whole_hub(connection).access.authenticate(connection.headers.get("authorization"))
         require(principal, role)
-        connection.scope["user"] = principal
+        if whole and principal.projects:
+            raise ForbiddenError(
+                "this is about the hub as a whole, and the token is bound to projects.",
+                projects=list(principal.projects),
+            )
+        connection.scope["user"] = replace(principal, origin=origin_of(connection, principal))
 
     setattr(guard, ROLE, role)
+    setattr(guard, WHOLE, whole)
     return guard
+
+
+def origin_of(connection: Connection, who: Principal) -> Origin:
+    """From where a request came: its token, its address, and what its program calls itself."""
+    client = connection.headers.get("user-agent", "")
+    return Origin(
+        credential=who.credential_id or "",
+        address=address_of(connection)[:ADDRESS_LENGTH],
+        client="".join(one for one in client if one.isprintable())[:CLIENT_LENGTH],
+    )
+
+
+def address_of(connection: Connection) -> str:
+    """The address of whoever sent this, behind the proxies that the settings trust: the last one that is none of them."""
+    direct = connection.scope["client"]
+    address = direct[0] if direct is not None else ""
+    trusted = cast("frozenset[str]", connection.app.state["proxies"])
+    named = connection.headers.get("x-forwarded-for", "").split(",") if address in trusted else []
+    for one in reversed(named):
+        if address not in trusted:
+            break
+        address = one.strip()
+    return address
 
 
 def role_of(handler: BaseRouteHandler) -> Role | None:
@@ -58,10 +111,16 @@ def role_of(handler: BaseRouteHandler) -> Role | None:
     return next((getattr(guard, ROLE) for guard in guards if hasattr(guard, ROLE)), None)
 
 
+def is_whole(handler: BaseRouteHandler) -> bool:
+    """Is it about the hub as a whole?"""
+    guards: list[Any] = list(cast("Any", handler).guards or ())
+    return any(getattr(guard, WHOLE, False) for guard in guards)
+
+
 async def speaks(connection: Connection, handler: BaseRouteHandler) -> None:
     """Let through whoever has a token and speaks our version of the contract; the leg itself says who may."""
     refuse_unknown_parameters(connection, handler)
-    connection.scope["user"] = await hub_of(connection).access.authenticate(
+    connection.scope["user"] = await whole_hub(connection).access.authenticate(
         connection.headers.get("authorization")
     )
     check_contract(connection.headers.get(CONTRACT_HEADER))
@@ -70,7 +129,7 @@ async def speaks(connection: Connection, handler: BaseRouteHandler) -> None:
 async def enrolls(connection: Connection, handler: BaseRouteHandler) -> None:
     """As `speaks`; which contract is spoken stands in the body, so that a wrong one can be recorded."""
     refuse_unknown_parameters(connection, handler)
-    connection.scope["user"] = await hub_of(connection).access.authenticate(
+    connection.scope["user"] = await whole_hub(connection).access.authenticate(
         connection.headers.get("authorization")
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import re
 from typing import Any, cast
 
@@ -219,6 +218,6 @@ def capability_of(header: str | None) -> str:
         return bearer(header)
     try:
         _, _, password = base64.b64decode(rest.strip(), validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError) as error:
+    except ValueError as error:  # no base 64, or none of text in UTF-8
         raise UnauthenticatedError("the Authorization header is no user and password") from error
     return password

@@ -21,6 +21,7 @@ from tenure.wire import api
 JSON_LINES = "application/jsonl"
 
 After = Annotated[str | None, QueryParameter(name="after", description="Those after this key, in order.")]
+TokenChange = Annotated[api.TokenChangeRequest | None, Body(examples=[example.REASON])]
 Because = Annotated[api.ReasonRequest, Body(examples=[example.REASON])]
 
 
@@ -62,7 +63,7 @@ async def list_nodes(
 @post(
     "/v1/nodes/{name:str}/forget",
     dto=JsonBody,
-    guards=[needs(Role.OPERATOR)],
+    guards=[needs(Role.OPERATOR, whole=True)],
     status_code=200,
     tags=["nodes"],
     summary="State that a machine is gone",
@@ -75,7 +76,7 @@ async def forget_node(request: HubRequest, name: FromPath[str], data: Because) -
 @post(
     "/v1/nodes/{name:str}/release",
     dto=JsonBody,
-    guards=[needs(Role.OPERATOR)],
+    guards=[needs(Role.OPERATOR, whole=True)],
     status_code=200,
     tags=["nodes"],
     summary="Lift a quarantine",
@@ -109,18 +110,39 @@ async def issue_token(
 
 
 @post(
+    "/v1/tokens/{credential_id:str}/rotate",
+    dto=JsonBody,
+    guards=[needs(Role.OPERATOR)],
+    status_code=201,
+    tags=["tokens"],
+    summary="Put a new token in the place of one",
+)
+async def rotate_token(
+    request: HubRequest, credential_id: FromPath[str], data: TokenChange = None
+) -> api.TokenReply:
+    """With the same name, role and projects. The old one is refused from the next request on, its live streams end."""
+    return await api_of(request).rotate_token(request.user, credential_id, data.because if data else "")
+
+
+@post(
     "/v1/tokens/{credential_id:str}/revoke",
+    dto=JsonBody,
     guards=[needs(Role.OPERATOR)],
     status_code=200,
     tags=["tokens"],
     summary="Revoke a token",
 )
-async def revoke_token(request: HubRequest, credential_id: FromPath[str]) -> Done:
-    """It is refused from the next request on."""
-    return await api_of(request).revoke_token(request.user, credential_id)
+async def revoke_token(request: HubRequest, credential_id: FromPath[str], data: TokenChange = None) -> Done:
+    """It is refused from the next request on, its live streams end."""
+    return await api_of(request).revoke_token(request.user, credential_id, data.because if data else "")
 
 
-@get("/v1/audit/head", guards=[needs(Role.VIEWER)], tags=["audit"], summary="The anchor to keep elsewhere")
+@get(
+    "/v1/audit/head",
+    guards=[needs(Role.VIEWER, whole=True)],
+    tags=["audit"],
+    summary="The anchor to keep elsewhere",
+)
 async def audit_head(request: HubRequest) -> Head:
     """The last commit. Kept somewhere else, it pins everything up to it."""
     return hub_of(request).record.head()
@@ -128,7 +150,7 @@ async def audit_head(request: HubRequest) -> Head:
 
 @get(
     "/v1/audit/export",
-    guards=[needs(Role.OPERATOR)],
+    guards=[needs(Role.OPERATOR, whole=True)],
     media_type=JSON_LINES,
     tags=["audit"],
     summary="The whole record",
@@ -148,6 +170,7 @@ ROUTES = (
     release_node,
     list_tokens,
     issue_token,
+    rotate_token,
     revoke_token,
     audit_head,
     audit_export,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from litestar import Response, get, post, put
 from litestar.openapi import ResponseSpec
@@ -12,7 +12,7 @@ from tenure.core.access import Role
 from tenure.hub.explanation_desk import ExplanationDesk
 from tenure.hub.policy_desk import PolicyDesk
 from tenure.servers.rest import example
-from tenure.servers.rest.gate import Connection, HubRequest, needs
+from tenure.servers.rest.gate import Connection, HubRequest, desks_of, needs
 from tenure.servers.rest.json_body import JsonBody
 from tenure.wire.policies import ChoiceBody, ChoiceRequest, ExplanationBody, PolicyBody, PolicyRequest
 
@@ -22,11 +22,11 @@ REPLAYED = {
 
 
 def desk_of(connection: Connection) -> PolicyDesk:
-    return cast("PolicyDesk", connection.app.state["policies"])
+    return desks_of(connection).policies
 
 
 def explaining(connection: Connection) -> ExplanationDesk:
-    return cast("ExplanationDesk", connection.app.state["explanations"])
+    return desks_of(connection).explanations
 
 
 @get("/v1/policies", guards=[needs(Role.VIEWER)], tags=["policies"], summary="Failure policies")
@@ -51,7 +51,7 @@ async def get_policy(
 @post(
     "/v1/policies",
     dto=JsonBody,
-    guards=[needs(Role.OPERATOR)],
+    guards=[needs(Role.OPERATOR, whole=True)],
     status_code=201,
     responses=REPLAYED,
     tags=["policies"],

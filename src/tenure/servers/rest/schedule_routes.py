@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from litestar import Response, get, post
 from litestar.openapi import ResponseSpec
@@ -11,7 +11,7 @@ from litestar.params import Body, FromPath, QueryParameter
 from tenure.core.access import Role
 from tenure.hub.schedule_desk import OCCURRENCES, ScheduleDesk
 from tenure.servers.rest import example
-from tenure.servers.rest.gate import Connection, HubRequest, needs
+from tenure.servers.rest.gate import Connection, HubRequest, desks_of, needs
 from tenure.servers.rest.json_body import JsonBody
 from tenure.servers.rest.operator_routes import Because
 from tenure.wire.schedules import OccurrenceBody, ScheduleBody, ScheduleRequest
@@ -24,7 +24,7 @@ REPLAYED = {
 
 
 def desk_of(connection: Connection) -> ScheduleDesk:
-    return cast("ScheduleDesk", connection.app.state["schedules"])
+    return desks_of(connection).schedules
 
 
 @post(

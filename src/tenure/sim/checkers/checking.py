@@ -1,0 +1,97 @@
+"""All checkers over one history.
+
+A checker is told a history and nothing of the implementation. Where the history holds the record, the same rules are asked
+a second time of what the record tells by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+
+from msgspec import Struct
+
+from tenure.sim.checkers import (
+    acknowledged,
+    answers,
+    blocks,
+    budgets,
+    cancels,
+    effects_once,
+    fences,
+    idempotent,
+    intents,
+    kept,
+    leftovers,
+    monotonic,
+    owners,
+    retries,
+    sequence,
+    silence,
+    stale,
+    starts,
+    unknowns,
+    verdicts,
+)
+from tenure.sim.checkers.finding import Finding
+from tenure.sim.checkers.history import History
+from tenure.sim.checkers.notes import Notes
+from tenure.sim.checkers.telling import told
+
+
+class Checker(Struct, frozen=True):
+    """`rule`: what it checks, in a sentence."""
+
+    name: str
+    rule: str
+    look: Callable[[History, Notes], None]
+
+
+def _checker(module: ModuleType) -> Checker:
+    return Checker(module.__name__.rpartition(".")[2], module.RULE, module.look)
+
+
+CHECKERS = tuple(
+    _checker(module)
+    for module in (
+        acknowledged,
+        kept,
+        monotonic,
+        idempotent,
+        fences,
+        owners,
+        stale,
+        starts,
+        effects_once,
+        intents,
+        unknowns,
+        verdicts,
+        blocks,
+        answers,
+        cancels,
+        retries,
+        budgets,
+        silence,
+        leftovers,
+        sequence,
+    )
+)
+
+
+def check(history: History) -> list[Finding]:
+    """Everything in a history that contradicts a rule; empty when nothing does."""
+    return [finding for notes in _judged(history) for finding in notes.findings()]
+
+
+def looked_at(history: History) -> dict[str, int]:
+    """How many facts each checker had to judge; one that had none has proved nothing."""
+    return {notes.checker: notes.looked_at for notes in _judged(history)}
+
+
+def _judged(history: History) -> Iterator[Notes]:
+    record = told(history)
+    for prefix, each in (("", history), ("record: ", record)):
+        for checker in CHECKERS if each is not None else ():
+            notes = Notes(f"{prefix}{checker.name}")
+            if each is not None:
+                checker.look(each, notes)
+            yield notes

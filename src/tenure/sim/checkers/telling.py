@@ -1,0 +1,310 @@
+"""The record, told as a history of its own: what the hub wrote down, as calls and reads whose instants are the events'
+numbers. So every rule can be asked of the record too, where nobody saw the legs.
+
+Only the words of events are understood here, none of the core's folding: an event says what happened, and what a Task
+looks like in the end is put together again from that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from tenure.sim.checkers import entry as en
+from tenure.sim.checkers.history import History
+from tenure.sim.checkers.view import AttemptView, EffectView, GrantView, ItemView, TaskView
+from tenure.sim.checkers.words import CANCELED, DELIVERED, HANDED_BACK, RECORDED, RENEWED, UNKNOWN
+
+SEEN = ("legs", "issues")
+"""What a whole record has all of. Not people's words: one that makes an Attempt stands in that Attempt alone."""
+Body = dict[str, Any]
+
+
+def told(history: History) -> History | None:
+    """What the record of this history tells; None where it has none. It counts as settled if the history is."""
+    events = sorted({one.seq: one for one in history.of(en.Recorded)}.values(), key=lambda one: one.seq)
+    if not events:
+        return None
+    teller = Teller()
+    for one in events:
+        teller.tell(one)
+    last = events[-1].seq
+    entries = [*teller.entries]
+    if "record" in history.observed:
+        entries.append(en.Observed(kinds=SEEN))
+    if history.settled_at is not None:
+        entries.append(en.Settled(at=last))
+    return History([*entries, teller.final_read(last + 1)])
+
+
+class Teller:
+    """Keeps what later events refer to: Deliveries, Effects, Tasks as far as they have come."""
+
+    def __init__(self) -> None:
+        self.entries: list[en.Entry] = []
+        self._at = 0
+        self._tasks: dict[str, TaskView] = {}
+        self._attempts: dict[str, dict[int, AttemptView]] = {}
+        self._grants: dict[str, GrantView] = {}
+        self._effects: dict[str, tuple[EffectView, Body]] = {}
+        self._items: dict[str, ItemView] = {}
+
+    def tell(self, event: en.Recorded) -> None:
+        self._at = event.seq
+        say = _SAYS.get(event.kind)
+        if say is not None:
+            say(self, event.stream, event.body)
+
+    def final_read(self, at: int) -> en.Read:
+        tasks = tuple(
+            replace(one, tries=tuple(self._attempts[name].values()), attempts=len(self._attempts[name]))
+            for name, one in self._tasks.items()
+        )
+        effects = tuple(view for view, _ in self._effects.values())
+        return en.Read(
+            **self._done("the record", at),
+            tasks=tasks,
+            effects=effects,
+            items=tuple(self._items.values()),
+            every_task=True,
+            every_item=True,
+        )
+
+    def _done(self, client: str, at: int | None = None) -> dict[str, Any]:
+        at = self._at if at is None else at
+        return {"client": client, "began": at, "ended": at, "reply": en.Reply.DONE}
+
+    def _change_task(self, task_id: str, **fields: Any) -> None:
+        self._tasks[task_id] = replace(self._tasks[task_id], **fields)
+
+    def _change_attempt(self, task_id: str, number: int, **fields: Any) -> None:
+        tries = self._attempts[task_id]
+        tries[number] = replace(tries[number], **fields)
+
+    def _held(self, body: Body) -> dict[str, Any]:
+        grant = self._grants[body["delivery_id"]]
+        return {"delivery_id": grant.delivery_id, "task_id": grant.task_id, "fence": grant.fence}
+
+    # Tasks and Attempts
+
+    def submitted(self, task_id: str, body: Body) -> None:
+        budget = body.get("budget", {}).get("attempts")
+        self._tasks[task_id] = TaskView(task_id=task_id, state="submitted", budget=budget, why="record")
+        self._attempts[task_id] = {}
+        key = body["idempotency_key"]
+        self.entries.append(
+            en.Submit(**self._done(body["by"]), key=key, digest=repr(body["spec"]), task_id=task_id)
+        )
+
+    def created(self, task_id: str, body: Body) -> None:
+        why: Body = body["spec"].get("hypothesis") or {}
+        changes = tuple((one["before"], one["after"]) for one in why.get("changes", ()))
+        self._attempts[task_id][body["number"]] = AttemptView(
+            number=body["number"],
+            made_by=why.get("by"),
+            before=why.get("before_digest"),
+            after=why.get("after_digest"),
+            changes=changes,
+        )
+
+    def decided(self, task_id: str, body: Body) -> None:
+        self._change_attempt(task_id, body["number"], failure_class=body.get("failure_class"))
+
+    def raised(self, task_id: str, body: Body) -> None:
+        self._change_task(task_id, budget=body["budget"].get("attempts"))
+
+    def canceled(self, task_id: str, body: Body) -> None:
+        if body["step"] == "requested":
+            self._change_task(task_id, cancel_requested=True)
+            self.entries.append(en.Cancel(**self._done(body.get("by", "")), task_id=task_id))
+
+    def ended(self, task_id: str, body: Body) -> None:
+        self._change_task(task_id, state=body["state"])
+
+    # Legs
+
+    def granted(self, task_id: str, body: Body) -> None:
+        grant = GrantView(
+            delivery_id=body["delivery_id"],
+            task_id=task_id,
+            number=body["number"],
+            recipient=body["recipient"],
+            fence=body["fence"],
+        )
+        self._grants[grant.delivery_id] = grant
+        self._change_task(task_id, fence=grant.fence)
+        before = self._attempts[task_id][grant.number].deliveries
+        self._change_attempt(
+            task_id,
+            grant.number,
+            recipient=grant.recipient,
+            acknowledged=False,
+            deliveries=(*before, grant.delivery_id),
+        )
+        # Each its own: a claim that is repeated is told what was granted before, and grants nothing.
+        claim = f"{body['claim_id']} {grant.delivery_id}"
+        self.entries.append(en.Claim(**self._done(body["incarnation"]), claim_id=claim, grants=(grant,)))
+
+    def voided(self, task_id: str, body: Body) -> None:
+        self._change_task(task_id, fence=body["fence"])
+
+    def acknowledged(self, task_id: str, body: Body) -> None:
+        grant = self._grants[body["delivery_id"]]
+        self._change_attempt(task_id, grant.number, acknowledged=True)
+        self.entries.append(
+            en.Ack(
+                **self._done(body["incarnation"]),
+                **self._held(body),
+                recipient=grant.recipient,
+                said=DELIVERED,
+            )
+        )
+
+    def renewed(self, _: str, body: Body) -> None:
+        self.entries.append(
+            en.Renew(**self._done("its node"), **self._held(body), counter=body["counter"], said=RENEWED)
+        )
+
+    def reported(self, task_id: str, body: Body) -> None:
+        outcome = body["outcome"]
+        self._report(task_id, body, outcome["verdict"], RECORDED)
+        self._change_attempt(
+            task_id,
+            body["number"],
+            verdict=outcome["verdict"],
+            failure_class=outcome.get("failure_class"),
+        )
+
+    def handed_back(self, task_id: str, body: Body) -> None:
+        self._report(task_id, body, None, HANDED_BACK)
+        self._change_attempt(task_id, self._grants[body["delivery_id"]].number, acknowledged=False)
+
+    def _report(self, task_id: str, body: Body, verdict: str | None, said: str) -> None:
+        grant = self._grants[body["delivery_id"]]
+        self._change_task(task_id, fence=body["fence"])
+        self.entries.append(
+            en.Report(
+                **self._done("its node"),
+                **self._held(body),
+                number=grant.number,
+                recipient=grant.recipient,
+                verdict=verdict,
+                digest=body.get("digest", ""),
+                said=said,
+            )
+        )
+
+    def revoked(self, task_id: str, body: Body) -> None:
+        grant = self._grants[body["delivery_id"]]
+        self._change_task(task_id, fence=body["fence"])
+        self._change_attempt(task_id, grant.number, verdict=UNKNOWN)
+        self.entries.append(
+            en.Revoked(
+                at=self._at,
+                task_id=task_id,
+                number=grant.number,
+                delivery_id=grant.delivery_id,
+                recipient=grant.recipient,
+                fence=body["fence"],
+            )
+        )
+
+    def withdrawn(self, task_id: str, body: Body) -> None:
+        self._change_attempt(task_id, body["number"], verdict=CANCELED)
+
+    # People
+
+    def reconciled(self, task_id: str, body: Body) -> None:
+        number = body["number"]
+        self._change_attempt(task_id, number, answer=body["answer"])
+        subject = f"{task_id}/{number}"
+        self.entries.append(
+            en.Answer(
+                **self._done(body["by"]),
+                item_id=f"unknown:{subject}",
+                item_version=0,
+                subject=subject,
+                choice=body["answer"],
+                task_id=task_id,
+                number=number,
+                because=body["because"],
+            )
+        )
+
+    def opened(self, _: str, body: Body) -> None:
+        name = f"{body['kind']}:{body['subject']}"
+        version = self._items[name].version + 1 if name in self._items else 1
+        self._items[name] = ItemView(
+            item_id=name, kind=body["kind"], subject=body["subject"], version=version, open=True
+        )
+
+    def closed(self, _: str, body: Body) -> None:
+        name = f"{body['kind']}:{body['subject']}"
+        if name in self._items:
+            self._items[name] = replace(self._items[name], open=False)
+
+    # Effects
+
+    def begun(self, task_id: str, body: Body) -> None:
+        view = EffectView(
+            effect_id=body["effect_id"],
+            task_id=task_id,
+            number=body["number"],
+            key=body["idempotency_key"],
+            identity=body["identity"],
+            target=body["target"],
+            state="intended",
+        )
+        self._effects[view.effect_id] = (view, body)
+        self.entries.append(
+            en.Begin(
+                **self._done("its agent"),
+                **self._held(body),
+                key=view.key,
+                effect_id=view.effect_id,
+                identity=view.identity,
+                said="intended",
+            )
+        )
+
+    def issued(self, _: str, body: Body) -> None:
+        view, begun = self._effects[body["effect_id"]]
+        self.entries.append(
+            en.Issue(**self._done(body["caller"]), **self._held(begun), key=view.key, said="issued")
+        )
+
+    def settled(self, _: str, body: Body) -> None:
+        view, begun = self._effects[body["effect_id"]]
+        by = body.get("by")
+        self._effects[view.effect_id] = (replace(view, state=body["state"], by=by), begun)
+        self.entries.append(
+            en.Settle(
+                **self._done("the hub"), key=view.key, effect_id=view.effect_id, said=body["state"], by=by
+            )
+        )
+
+
+_SAYS: dict[str, Callable[[Teller, str, Body], None]] = {
+    "task_submitted": Teller.submitted,
+    "attempt_created": Teller.created,
+    "recovery_decided": Teller.decided,
+    "budget_raised": Teller.raised,
+    "cancel_advanced": Teller.canceled,
+    "task_ended": Teller.ended,
+    "delivery_granted": Teller.granted,
+    "grant_voided": Teller.voided,
+    "delivery_acknowledged": Teller.acknowledged,
+    "lease_renewed": Teller.renewed,
+    "report_recorded": Teller.reported,
+    "handed_back": Teller.handed_back,
+    "lease_revoked": Teller.revoked,
+    "attempt_withdrawn": Teller.withdrawn,
+    "attempt_reconciled": Teller.reconciled,
+    "attention_opened": Teller.opened,
+    "attention_closed": Teller.closed,
+    "effect_begun": Teller.begun,
+    "effect_issued": Teller.issued,
+    "effect_settled": Teller.settled,
+}
+"""What is made of each kind of event; the others say nothing that a rule asks about."""

@@ -1,0 +1,265 @@
+"""One form for all worlds that behave alike.
+
+A canonical world is always seen from the same instant (`NOW`), so two worlds that differ only in when they came about are
+one. A deadline is kept as the time that is left, and once it is over only that it is. A stamp that no decision reads, and a
+late message that nothing asks for, are forgotten. Ids need no renaming: they are given in the order of creation. The live
+incarnation of a node has one name, and every earlier one another.
+
+What may be forgotten is a claim about `core`. `tests/sim/explore/test_canonical_form.py` holds it against `core` itself: a
+world and its canonical form answer every command alike, for thousands of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.core.access import Hub
+from tenure.core.account import Account
+from tenure.core.attempt import Attempt, Verdict
+from tenure.core.attention import Attention, AttentionKind
+from tenure.core.circuit import Circuit
+from tenure.core.delivery import Delivery, DeliveryState, Now, Term
+from tenure.core.effect import Effect
+from tenure.core.gate import Gate
+from tenure.core.granting import ANSWERED_BY_VOID
+from tenure.core.ids import IncarnationId
+from tenure.core.late import Late, LateKind
+from tenure.core.recipient import Node, Recipient
+from tenure.core.review import Review
+from tenure.core.task import AGEING_MS, Stop, Task
+from tenure.core.world import Entity, World
+
+TICK_MS = 1_000
+HUB = IncarnationId("i_hub")
+GONE_HUB = IncarnationId("i_hub_gone")
+LIVE = IncarnationId("i_live")
+EARLIER = IncarnationId("i_earlier")
+NOW = Now(wall_ms=1_000_000_000_000, awake_ms=1_000_000_000, hub=HUB)
+W = NOW.wall_ms
+SLACK_MS = 4 * TICK_MS
+"""How far a term of an Effect is followed beyond its end: a lookup is judged by how long after the call it was asked."""
+WORDS_READ = frozenset(
+    {AttentionKind.APPROVAL, AttentionKind.EFFECT_IN_DOUBT, AttentionKind.EFFECT_QUARANTINED, AttentionKind.DEPENDENCY_FAILED}
+)  # fmt: skip
+"""Closed questions whose last word a decision reads: the same word again is told again."""
+
+
+class Sight(Struct, frozen=True):
+    """What the form of one entity needs to know of the others: the instant, each node's live incarnation, the places in the
+    queue, and when each circuit opened."""
+
+    now: Now
+    live: dict[str, str]
+    places: dict[int, int]
+    opened: int | None
+
+    def instant(self, at_ms: int) -> int:
+        """A point of time that matters only while it is to come."""
+        return W + max(0, at_ms - self.now.wall_ms)
+
+    def term(self, term: Term, slack_ms: int = 0) -> Term:
+        wall_left = max(-slack_ms, term.ends_at_ms - self.now.wall_ms)
+        since = term.awake_ms if term.hub == self.now.hub else 0
+        awake_left = max(-slack_ms, term.length_ms - (self.now.awake_ms - since))
+        return Term(W + wall_left, term.length_ms, HUB, NOW.awake_ms + awake_left - term.length_ms)
+
+    def maybe(self, term: Term | None, slack_ms: int = 0) -> Term | None:
+        return None if term is None else self.term(term, slack_ms)
+
+
+def canonical_world(world: World, now: Now) -> World:
+    """The canonical form of a world as it is at `now`."""
+    sight = sight_of(world, now)
+    found = World()
+    for kind, entities in world.entities.items():
+        form = _FORMS.get(kind)
+        if kind is Late:
+            found.entities[kind] = {
+                key: _late(one) for key, one in entities.items() if _is_read(world, one)
+            }
+        elif form is None or not entities:
+            found.entities[kind] = entities
+        else:
+            found.entities[kind] = {key: form(one, sight) for key, one in entities.items()}
+    return found
+
+
+def world_key(world: World) -> bytes:
+    """Bytes that two canonical worlds share exactly if they are equal."""
+    parts = [[entities[key] for key in sorted(entities)] for entities in world.entities.values()]
+    return _encode(parts)
+
+
+_encode: Callable[[Any], bytes] = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+def sight_of(world: World, now: Now) -> Sight:
+    """What forms of this world's entities look at."""
+    past = sorted({one.ready_at_ms for one in world.every(Task) if not one.is_terminal and one.ready_at_ms < now.wall_ms})
+    places = {ready: W - len(past) + place for place, ready in enumerate(past)}
+    opened = max((one.opened_at_ms for one in world.every(Circuit) if not one.is_closed), default=None)
+    live = {one.node_id: one.incarnation for one in world.every(Node)}
+    return Sight(now, live, places, opened)
+
+
+def _task(task: Task, sight: Sight) -> Task:
+    ready = sight.places.get(task.ready_at_ms, sight.instant(task.ready_at_ms)) if not task.is_terminal else W
+    stop = task.stop
+    if isinstance(stop, Stop):
+        stop = replace(stop, at_ms=W)
+    return replace(
+        task,
+        ready_at_ms=ready,
+        order_ms=ready - task.spec.priority * AGEING_MS,
+        cancel_at_ms=_stamp(task.cancel_at_ms),
+        submitted_at_ms=W,
+        ended_at_ms=_stamp(task.ended_at_ms),
+        deadline_ms=None if task.deadline_ms is None else sight.instant(task.deadline_ms),
+        due_at_ms=None if task.due_at_ms is None else sight.instant(task.due_at_ms),
+        tally=replace(task.tally, used=replace(task.tally.used, wall_ms=0)),
+        stop=stop,
+    )
+
+
+def _stamp(at_ms: int | None) -> int | None:
+    return None if at_ms is None else W
+
+
+def _attempt(attempt: Attempt, _sight: Sight) -> Attempt:
+    return replace(
+        attempt,
+        created_at_ms=W,
+        started_at_ms=_stamp(attempt.started_at_ms),
+        ended_at_ms=_stamp(attempt.ended_at_ms),
+        answer_at_ms=_stamp(attempt.answer_at_ms),
+    )
+
+
+def _delivery(delivery: Delivery, sight: Sight) -> Delivery:
+    by = delivery.acknowledged_by
+    claimed = W
+    if sight.opened is not None:
+        claimed = W - 1 if delivery.claimed_at_ms > sight.opened else W - 3
+    over = delivery.ended_at_ms is not None
+    reason = delivery.end_reason
+    return replace(
+        delivery,
+        granted_to=LIVE,
+        acknowledged_by=None if by is None else LIVE if by == sight.live.get(delivery.node_id) else EARLIER,
+        due_at_ms=None if delivery.due_at_ms is None else sight.instant(delivery.due_at_ms),
+        term=_OVER if over else sight.term(delivery.term),
+        cancel_term=sight.maybe(delivery.cancel_term),
+        counter=0 if over else delivery.counter,
+        progress_at_ms=W,
+        usage=replace(delivery.usage, wall_s=0.0),
+        claimed_at_ms=claimed,
+        acknowledged_at_ms=_stamp(delivery.acknowledged_at_ms),
+        renewed_at_ms=_stamp(delivery.renewed_at_ms),
+        suspect_at_ms=None,
+        ended_at_ms=_stamp(delivery.ended_at_ms),
+        revoked_at_ms=_stamp(delivery.revoked_at_ms),
+        end_reason=_void_reason(reason) if delivery.state is DeliveryState.VOID else reason,
+        denied=delivery.denied and not over,
+        late_count=0,
+    )
+
+
+_OVER = Term(W, 0, HUB, NOW.awake_ms)
+
+
+def _void_reason(reason: str | None) -> str | None:
+    return reason if reason in ANSWERED_BY_VOID else "void"
+
+
+def _node(node: Node, _sight: Sight) -> Node:
+    return replace(
+        node,
+        incarnation=LIVE if node.incarnation else node.incarnation,
+        superseded=(EARLIER,) if node.superseded else (),
+        enrolled_at_ms=W,
+        started_at_ms=W,
+    )
+
+
+def _recipient(recipient: Recipient, _sight: Sight) -> Recipient:
+    return replace(recipient, declared_at_ms=W)
+
+
+def _attention(item: Attention, _sight: Sight) -> Attention:
+    is_told = item.open or item.closed_by is not None
+    words = item.closed_because if item.closed_by is not None or item.kind in WORDS_READ else None
+    return replace(
+        item,
+        version=1,
+        summary=item.summary if is_told else "",
+        facts=item.facts if is_told else "",
+        opened_at_ms=W,
+        closed_at_ms=_stamp(item.closed_at_ms),
+        closed_because=words,
+        notified_version=0,
+    )
+
+
+def _is_read(world: World, late: Late) -> bool:
+    """Only late reports about an Attempt whose end nobody knows (yet) are ever asked for."""
+    if late.kind is not LateKind.REPORT:
+        return False
+    attempt = world.find(Attempt, late.attempt_id)
+    return attempt is None or attempt.verdict in (None, Verdict.UNKNOWN)
+
+
+def _late(late: Late) -> Late:
+    return replace(late, current_fence=0, incarnation=EARLIER, heard_at_ms=W)
+
+
+def _hub(hub: Hub, _sight: Sight) -> Hub:
+    return replace(hub, incarnation=HUB, starts=1, started_at_ms=W)
+
+
+def _effect(effect: Effect, sight: Sight) -> Effect:
+    by, ended = effect.called_by, effect.has_ended
+    return replace(
+        effect,
+        called_by=None if by is None else HUB if by == sight.now.hub else GONE_HUB,
+        call_term=None if ended else sight.maybe(effect.call_term, SLACK_MS),
+        not_found_term=None if ended else sight.maybe(effect.not_found_term, SLACK_MS),
+        due_at_ms=None if effect.due_at_ms is None else sight.instant(effect.due_at_ms),
+        intended_at_ms=W,
+        settled_at_ms=_stamp(effect.settled_at_ms),
+    )
+
+
+def _account(account: Account, _sight: Sight) -> Account:
+    return replace(account, since_ms=W, turns=0.0, used=replace(account.used, wall_ms=0))
+
+
+def _circuit(circuit: Circuit, sight: Sight) -> Circuit:
+    return replace(circuit, opened_at_ms=W - 2, until_ms=sight.instant(circuit.until_ms))
+
+
+def _gate(gate: Gate, _sight: Sight) -> Gate:
+    return replace(gate, since_ms=W)
+
+
+def _review(review: Review, _sight: Sight) -> Review:
+    return replace(review, challenged_at_ms=W, answered_at_ms=_stamp(review.answered_at_ms))
+
+
+_FORMS: dict[type[Entity], Callable[[Any, Sight], Any]] = {
+    Task: _task,
+    Attempt: _attempt,
+    Delivery: _delivery,
+    Node: _node,
+    Recipient: _recipient,
+    Attention: _attention,
+    Hub: _hub,
+    Effect: _effect,
+    Account: _account,
+    Circuit: _circuit,
+    Gate: _gate,
+    Review: _review,
+}

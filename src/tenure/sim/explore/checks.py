@@ -1,0 +1,119 @@
+"""The rules that no record can show: what really runs, and what was really done.
+
+`core.invariants` judges the hub's record, in `hub`. These look at the record and the machines together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from tenure.sim.explore.bounds import Bound
+from tenure.sim.explore.machine import ALIVE, Machine, Row, Run
+from tenure.sim.explore.numbers import Numbers
+from tenure.sim.explore.provider import Provider
+
+if TYPE_CHECKING:
+    from tenure.sim.explore.hub import Hub
+
+FIRST_MACHINE = 3
+State = tuple[int, ...]
+Masks = tuple[int, int, int, int, int]
+"""Bits by place of the grant: it runs, it is alive (also paused), it was started ever, it was started twice, its row is
+missing."""
+
+
+@final
+class Checks:
+    def __init__(
+        self, bound: Bound, hub: Hub, machines: Numbers[Machine], providers: Numbers[Provider]
+    ) -> None:
+        self._bound = bound
+        self._hub = hub
+        self._machines = machines
+        self._providers = providers
+        self._masks: dict[int, Masks] = {}
+        self._known: dict[tuple[object, ...], str] = {}
+        self._loses_rows = bool(bound.disks_lost or bound.clones)
+        self._may_overlap = bool(bound.suspends or bound.clones)
+
+    def masks(self, machine: int) -> Masks:
+        found = self._masks.get(machine)
+        if found is None:
+            held = self._machines[machine].held
+            found = self._masks[machine] = (
+                sum(1 << place for place, one in enumerate(held) if one.run is Run.RUNNING),
+                sum(1 << place for place, one in enumerate(held) if one.run in ALIVE),
+                sum(1 << place for place, one in enumerate(held) if one.starts),
+                sum(1 << place for place, one in enumerate(held) if one.starts > 1),
+                sum(1 << place for place, one in enumerate(held) if one.row is Row.NONE),
+            )
+        return found
+
+    def of_state(self, state: State) -> str:
+        """The rule that a state breaks; empty if none."""
+        masks = tuple(self.masks(one) for one in state[FIRST_MACHINE:])
+        key = (state[0], masks)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._judged(state[0], masks)
+        return found
+
+    def _judged(self, hub: int, masks: tuple[Masks, ...]) -> str:
+        facts = self._hub.facts(hub)
+        if facts.silent:
+            return f"never_silent: why says nothing of {', '.join(facts.silent)}"
+        started = _each(masks, 2)
+        if any(one[3] for one in masks) or len(set(started)) != len(started):
+            return "no_start_before_handoff: one Delivery was started twice"
+        attempts = [facts.attempt_of[place] for place in started]
+        if len(set(attempts)) != len(attempts):
+            return "no_start_before_handoff: one Attempt was started under two grants"
+        tasks = [facts.attempt_of[place][0] for place in _each(masks, 0)]
+        if len(set(tasks)) != len(tasks) and not self._may_overlap:
+            return "one_owner: two harnesses run for one Task at once"
+        if any(one[1].bit_count() > self._bound.capacity for one in masks):
+            return "block and slot: more trees are alive on a recipient than its capacity"
+        if not self._loses_rows:
+            for place, node in enumerate(facts.node_of):
+                if (facts.received & facts.held & masks[node][4]) >> place & 1:
+                    return "durable: the hub holds a receipt for a row that the node does not have"
+        return ""
+
+    def of_start(self, hub: int, place: int) -> str:
+        """The rule that the start of a harness under this grant breaks."""
+        if not self._hub.facts(hub).received >> place & 1:
+            return "no_start_before_handoff: a harness starts without an accepted receipt"
+        return ""
+
+    def of_commit(self, state: State, after: int, kinds: tuple[str, ...]) -> str:
+        """The rule that a commit breaks by what the provider knows."""
+        provider = self._providers[state[1]]
+        if not self._bound.effect or not {"attempt_created", "task_ended"}.intersection(kinds):
+            return ""
+        if provider.may_land:
+            return "reconcile_first: the Task goes on while a call may still land"
+        if provider.applied and self._hub.facts(after).effect != "confirmed":
+            return "reconcile_first: the Task goes on, and what was done is not in the record"
+        return ""
+
+    def of_call(self, state: State) -> str:
+        """The rule that sending a call breaks."""
+        provider = self._providers[state[1]]
+        return "once: a call is sent while another may still land" if provider.may_land else ""
+
+    def is_true(self, state: State, truth: tuple[str, int]) -> bool:
+        """May an honest person say it?"""
+        what, number = truth
+        machines = state[FIRST_MACHINE:]
+        if what == "tree":
+            return not any(self.masks(one)[1] >> number & 1 for one in machines) and not any(
+                self._machines[one].held[number].spawned for one in machines
+            )
+        if what == "there":
+            provider = self._providers[state[1]]
+            return bool(provider.applied) is bool(number) and not provider.may_land
+        return self._machines[machines[number]].phase.name == "GONE"
+
+
+def _each(masks: tuple[Masks, ...], which: int) -> list[int]:
+    """The places whose bit is set, of every machine."""
+    return [place for one in masks for place in range(one[which].bit_length()) if one[which] >> place & 1]

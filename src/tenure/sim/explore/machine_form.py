@@ -1,0 +1,64 @@
+"""One form for all machines that behave alike under the same record.
+
+What a machine holds of a Delivery matters less and less: an answered message that the network repeats changes nothing, and
+of a Delivery whose lease has ended only what is still alive, what is still to be said, and what was ever started. A world
+whose bound says `duplicates` keeps every message, so that this is a claim that can be held against it; so does
+`tests/sim/explore/test_machine_form.py`, state by state."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tenure.sim.explore.bounds import Bound
+from tenure.sim.explore.machine import ALIVE, NOTHING_HELD, RENEWED, Held, Machine, Row, Run, Told
+
+
+def form_of(machine: Machine, over: int, bound: Bound) -> Machine:
+    """The machine without what cannot matter any more. `over`: a bit for each grant whose lease has ended in the record."""
+    kept = tuple(
+        one if one.is_blank else _held_form(one, bool(over >> place & 1), bound)
+        for place, one in enumerate(machine.held)
+    )
+    return machine if kept == machine.held else replace(machine, held=kept)
+
+
+def _held_form(held: Held, over: bool, bound: Bound) -> Held:  # noqa: FBT001 - one of two forms
+    if held.row in (Row.CLOSED, Row.RELEASED) and not held.spawned and not bound.duplicates:
+        return _closed_form(held, bound)
+    if held.taken and (held.accepted or held.tried):
+        held = replace(held, accepted=False, tried=False)
+    if held.left and held.run not in ALIVE and not held.accepted and not held.spawned:
+        held = replace(held, left=0)
+    if bound.duplicates:
+        return held
+    if not held.awaits_receipt and held.receipt and held.row is not Row.NONE and (over or held.accepted or held.taken):
+        held = replace(held, receipt=False)
+    return _over_form(held, bound) if over else held
+
+
+def _closed_form(held: Held, bound: Bound) -> Held:
+    """It was reported and answered."""
+    return replace(
+        NOTHING_HELD,
+        row=held.row,
+        starts=held.starts,
+        run=Run.GONE if held.starts else Run.NONE,
+        gone=held.gone if bound.snapshots else False,
+        ending=held.ending if bound.snapshots else "",
+    )
+
+
+def _over_form(held: Held, bound: Bound) -> Held:
+    """Its lease has ended: the hub's only word on it is that its fence is stale, and that can be asked for at any time."""
+    still = held.awaits_renewal and held.renewal_said & RENEWED
+    return replace(
+        held,
+        refusal=False,
+        begun=bound.effect and held.run in ALIVE,
+        renewals=bound.renewals,
+        spent=bound.renewals if not still else bound.renewals,
+        awaits_renewal=bool(still),
+        renewal_age=held.renewal_age if still else 0,
+        renewal_said=RENEWED if still else 0,
+        told=Told.STALE if held.told is Told.STALE else Told.NOTHING,
+    )

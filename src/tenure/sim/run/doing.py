@@ -1,0 +1,135 @@
+"""What people do in one seed: the deeds of its plan, and answers to what is asked of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, final
+
+import msgspec
+
+from tenure.errors import NotFoundError
+from tenure.sim.run.plan import Deed
+from tenure.sim.world.loop import Process, pause
+from tenure.sim.world.machine import EPOCH_MS
+from tenure.sim.world.people import Desk, chosen
+from tenure.sim.world.world import SimWorld
+from tenure.wire import api
+from tenure.wire.codec import instant
+
+LOOKS_EVERY_S = 40.0
+HEALED_EVERY_S = 15.0
+ENDS_AFTER_S = 1800.0
+"""People who have answered for so long after the heal want things over: they choose what ends a Task."""
+
+
+@final
+class Doing:
+    def __init__(self, world: SimWorld, desk: Desk, process: Process, deeds: tuple[Deed, ...]) -> None:
+        self._world = world
+        self._desk = desk
+        self._process = process
+        self._deeds = deeds
+        self._chance = world.chance.stream("answers")
+        self._healed_at_s: float | None = None
+        self._open: dict[str, int] = {}
+        self._paused: set[str] = set()
+
+    @property
+    def is_done(self) -> bool:
+        return not self._open
+
+    @property
+    def left(self) -> str:
+        return ", ".join(self._open)
+
+    def begin(self) -> None:
+        for deed in self._deeds:
+            self._world.loop.after(deed.at_s, self._process, self._start, deed)
+        self._world.loop.start(self._process, self._answers())
+
+    def heal(self) -> None:
+        self._healed_at_s = self._world.loop.now_s
+
+    def _start(self, deed: Deed) -> None:
+        self._world.loop.count()
+        self._world.loop.start(self._process, self._counted(deed))
+
+    async def _counted(self, deed: Deed) -> None:
+        self._open[f"{deed.kind} {deed.name or deed.subject}"] = 1
+        try:
+            await self._do(deed)
+        finally:
+            self._open.pop(f"{deed.kind} {deed.name or deed.subject}", None)
+
+    def _do(self, deed: Deed) -> Coroutine[Any, Any, object]:
+        task_id = self._desk.tasks.get(deed.name, "")
+        match deed.kind:
+            case "submit" | "submit_again":
+                return self._submit(deed)
+            case "cancel":
+                return self._desk.cancel(task_id)
+            case "cancel_tree":
+                return self._desk.cancel(task_id, tree=True)
+            case "stop":
+                return self._desk.cancel(task_id, number=1)
+            case "retry":
+                return self._desk.retry(task_id)
+            case _:
+                return self._pause(deed)
+
+    async def _submit(self, deed: Deed) -> None:
+        deed = next(one for one in self._deeds if one.kind == "submit" and one.name == deed.name)
+        fields = dict(deed.fields)
+        now_ms = EPOCH_MS + round(deed.at_s * 1000)
+        for name, field in (("not_before_s", "not_before_at"), ("deadline_s", "deadline_at")):
+            if name in fields:
+                fields[field] = instant(now_ms + fields.pop(name) * 1000)
+        after = tuple(self._desk.tasks[one] for one in deed.after if one in self._desk.tasks)
+        asked = msgspec.convert({"objective": f"{deed.name}: do it", "after": after, **fields}, api.TaskRequest)
+        await self._desk.submit(deed.name, asked, f"key-{deed.name}")
+
+    async def _pause(self, deed: Deed) -> None:
+        await self._desk.pause(deed.subject)
+        await pause(deed.length_s)
+        await self._desk.resume(deed.subject)
+
+    # -- answers
+
+    async def _answers(self) -> None:
+        while True:
+            every_s = LOOKS_EVERY_S if self._healed_at_s is None else HEALED_EVERY_S
+            await pause(every_s * (0.5 + self._chance.random()))
+            await self._ask_why()
+            await self._answer_all()
+            if self._healed_at_s is not None:
+                await self._forget_strangers()
+
+    async def _answer_all(self) -> None:
+        for item in await self._desk.questions():
+            if self._healed_at_s is None and self._chance.random() < 0.35:
+                continue  # nobody has the time
+            asked = chosen(self._world, item, self._chance, ends=self._wants_end())
+            if asked is not None:
+                await self._desk.answer(item, asked)
+
+    async def _ask_why(self) -> None:
+        """Somebody wants to know why some Task is where it is."""
+        if not self._desk.tasks:
+            return
+        name = self._chance.choice(sorted(self._desk.tasks))
+        await self._desk.why(self._desk.tasks[name])
+
+    async def _forget_strangers(self) -> None:
+        """A node that has lost its store is a new one; its name is taken until somebody says that the old one is gone."""
+        for node in self._world.nodes:
+            if node.is_ready or not node.deaths or not node.deaths[-1].startswith("name_taken"):
+                continue
+            node.deaths.clear()
+            await self._desk.forget(node.name)
+
+    def _wants_end(self) -> bool:
+        return self._healed_at_s is not None and self._world.loop.now_s - self._healed_at_s > ENDS_AFTER_S
+
+
+__all__ = ["Doing", "NotFoundError", "asyncio"]

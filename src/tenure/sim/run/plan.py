@@ -1,0 +1,195 @@
+"""The plan of a seed: the shape of its world, what people do and when, and which faults strike and when.
+
+It is drawn before anything runs, so that parts of it can be left out while everything else is drawn as before. A plan is
+a JSON file (`tenure sim run --plan FILE`)."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from msgspec import Struct
+
+from tenure.core.delivery import Terms
+from tenure.sim.world.world import Shape
+
+SPAN_S = 900.0
+"""Faults and work fall into this much virtual time."""
+
+FAULTS: dict[str, int] = {
+    "hub_crash": 8,
+    "hub_stop": 2,
+    "hub_freeze": 3,
+    "hub_suspend": 2,
+    "hub_clock": 3,
+    "commit_fails": 3,
+    "commit_lost": 4,
+    "daemon_crash": 9,
+    "daemon_stop": 2,
+    "daemon_freeze": 5,
+    "machine_crash": 4,
+    "machine_suspend": 5,
+    "node_clock": 2,
+    "runner_kill": 4,
+    "runner_freeze": 3,
+    "agent_kill": 3,
+    "agent_freeze": 1,
+    "store_lost": 1,
+    "link_cut": 8,
+    "link_loss": 6,
+    "link_repeats": 6,
+    "link_slow": 4,
+    "forge_down": 4,
+    "forge_loses_answers": 6,
+    "forge_loses_requests": 3,
+    "forge_limits": 3,
+    "forge_slow": 4,
+    "forge_refuses": 1,
+    "forge_contradicts": 2,
+}
+"""Every kind of fault, and how often it is drawn against the others."""
+
+MOMENTS = (
+    "enroll arrives", "claim arrives", "reply to claim", "acknowledge arrives", "reply to acknowledge", "renew arrives",
+    "report arrives", "reply to report", "reconcile arrives", "effect arrives", "submit arrives", "cancel arrives",
+    "answer arrives", "spawn", "runner takes its folder", "executes", "outcome recorded", "paused at the deadline",
+    "apply", "forge makes", "find", "hub starts", "daemon starts", "tree of", "commit",
+)  # fmt: skip
+"""Words of the trace at which a fault may strike; a fault with one waits for it."""
+
+
+class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`at_s`: from when on it may strike. `on`: the moment that it waits for (any, if empty). `steps`: so many callbacks of
+    its victim later. `victim`: the number of a node, where it concerns one. `length_s`: how long it lasts. `size`: how
+    much of it, from 0 to 1."""
+
+    kind: str
+    at_s: float
+    on: str = ""
+    steps: int = 0
+    victim: int = 0
+    length_s: float = 0.0
+    size: float = 0.5
+
+
+class Deed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What people do. `kind`: `submit`, `cancel`, `cancel_tree`, `stop`, `retry`, `pause`, `submit_again`. `name`: of the
+    Task. `fields`: of what is submitted. `after`: names of Tasks that it depends on."""
+
+    kind: str
+    at_s: float
+    name: str = ""
+    after: tuple[str, ...] = ()
+    fields: dict[str, Any] = {}
+    subject: str = ""
+    length_s: float = 0.0
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    seed: int
+    shape: Shape
+    deeds: tuple[Deed, ...]
+    faults: tuple[Fault, ...]
+
+
+def plan_of(seed: int, faults: int | None = None) -> Plan:
+    """The plan of a seed. `faults`: how many; None: as drawn (20 at least)."""
+    chance = random.Random(f"{seed}/plan")  # noqa: S311 - no secret is made
+    shape = _shape(chance)
+    deeds = _deeds(chance, len(shape.nodes))
+    count = faults if faults is not None else 22 + chance.randrange(16)
+    drawn = [_fault(chance, len(shape.nodes)) for _ in range(count)]
+    return Plan(
+        seed=seed, shape=shape, deeds=deeds, faults=tuple(sorted(drawn, key=lambda one: one.at_s))
+    )
+
+
+def _shape(chance: random.Random) -> Shape:
+    nodes = chance.choice((1, 2, 2, 3, 3))
+    terms = chance.choice(
+        (
+            Terms(),
+            Terms(),
+            Terms(offer_ttl_ms=3_000, lease_ttl_ms=9_000, suspect_grace_ms=10_000, cancel_grace_ms=10_000),
+            Terms(lease_ttl_ms=20_000, suspect_grace_ms=5_000, cancel_grace_ms=30_000, max_offers=3),
+        )
+    )
+    return Shape(
+        nodes=tuple((chance.choice((1, 2, 4)), chance.choice((1, 1, 2))) for _ in range(nodes)),
+        wrong_by_ms=tuple(
+            0 if chance.random() < 0.6 else chance.randrange(-90_000, 90_000) for _ in range(nodes + 1)
+        ),
+        terms=terms,
+        renew_every_s=min(10.0, terms.lease_ttl_ms / 3_000),
+    )
+
+
+def _deeds(chance: random.Random, nodes: int) -> tuple[Deed, ...]:
+    found: list[Deed] = []
+    names: list[str] = []
+    for number in range(9 + chance.randrange(10)):
+        name = f"work{number}"
+        after = tuple(chance.sample(names, min(len(names), chance.choice((0, 0, 0, 1, 1, 2)))))
+        at_s = 1.0 + chance.random() * SPAN_S * 0.7
+        fields = _fields(chance, nodes)
+        found.append(Deed(kind="submit", at_s=at_s, name=name, after=after, fields=fields))
+        names.append(name)
+        found += _follow_ups(chance, name, at_s)
+    for _ in range(chance.randrange(3)):
+        subject = chance.choice(("hub", "node:node1", "coder@node1", "project:default"))
+        at_s = chance.random() * SPAN_S * 0.8
+        found.append(Deed(kind="pause", at_s=at_s, subject=subject, length_s=chance.random() * 120))
+    return tuple(sorted(found, key=lambda one: one.at_s))
+
+
+def _follow_ups(chance: random.Random, name: str, at_s: float) -> list[Deed]:
+    found: list[Deed] = []
+    for kind, share in (("cancel", 0.12), ("cancel_tree", 0.06), ("stop", 0.08), ("retry", 0.15), ("submit_again", 0.2)):
+        if chance.random() < share:
+            found.append(Deed(kind=kind, at_s=at_s + chance.random() ** 2 * 200, name=name))
+    return found
+
+
+def _fields(chance: random.Random, nodes: int) -> dict[str, Any]:
+    """What a Task asks for, beside its objective."""
+    to = chance.choice(("any", "any", "coder", "writer", f"coder@node{chance.randrange(nodes) + 1}"))
+    fields: dict[str, Any] = {"to": to}
+    if chance.random() < 0.6:
+        fields["scope"] = {
+            "kinds": ["comment", "pull_request", "label"],
+            "targets": ["forge:*"],
+            "branches": ["*"],
+            "approval": chance.choice(([], [], ["pull_request"])),
+        }
+    if chance.random() < 0.15:
+        fields["approval"] = True
+    if chance.random() < 0.3:
+        fields["priority"] = chance.randrange(-5, 6)
+    if chance.random() < 0.2:
+        fields["concurrency_key"] = chance.choice(("staging", "production"))
+    if chance.random() < 0.3:
+        fields["budget"] = {"attempts": chance.randrange(1, 4)}
+    if chance.random() < 0.15:
+        fields["timeout_s"] = chance.randrange(5, 60)
+    if chance.random() < 0.25:
+        fields["repository"] = "https://forge.example/acme/shop.git"
+        fields["base_sha"] = "a" * 40
+    if chance.random() < 0.2:
+        fields["checks"] = [{"name": "tests", "argv": ["true"]}]
+    for name, share, bound_s in (("not_before_s", 0.1, 120), ("deadline_s", 0.1, 600)):
+        if chance.random() < share:
+            fields[name] = 20 + chance.randrange(bound_s)
+    return fields
+
+
+def _fault(chance: random.Random, nodes: int) -> Fault:
+    kind = chance.choices(list(FAULTS), list(FAULTS.values()))[0]
+    return Fault(
+        kind=kind,
+        at_s=round(5.0 + chance.random() * SPAN_S, 3),
+        on=chance.choice(MOMENTS) if chance.random() < 0.6 else "",
+        steps=chance.randrange(40) if chance.random() < 0.7 else 0,
+        victim=chance.randrange(nodes + 1),
+        length_s=round(0.05 + 150.0 * chance.random() ** 3, 3),
+        size=round(chance.random(), 3),
+    )

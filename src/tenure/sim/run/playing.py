@@ -1,0 +1,201 @@
+"""One seed: its plan is played, everything is healed, and it is judged.
+
+    work and faults (15 virtual minutes) → heal → everything must come to its end within a bound → judged
+
+In the heal phase the network is whole, every machine and process is up, and people answer every question. What has not
+ended then never will by itself: that is a finding (`never_silent`)."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, final
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from tenure.sim.run.coverage import Coverage
+from tenure.sim.run.doing import Doing
+from tenure.sim.run.judging import Judge, LogWatch
+from tenure.sim.run.plan import SPAN_S, Plan
+from tenure.sim.run.striking import Striking
+from tenure.sim.world.loop import StuckError, pause
+from tenure.sim.world.people import Desk
+from tenure.sim.world.world import SimWorld
+
+HEAL_S = 4 * 3600.0
+LOOK_S = 10.0
+MEMORY = Path("/dev/shm")  # noqa: S108 - small files that need not survive; a folder of its own is made in it
+
+
+class Played(Struct, frozen=True, kw_only=True):
+    """What became of one seed. `found`: what was broken. `kinds`: events of the record, `fault_at`: what was in flight when
+    each fault struck."""
+
+    seed: int
+    steps: int
+    faults: int
+    virtual_s: float
+    healed_s: float
+    tasks: int
+    events: int
+    starts: int
+    digest: str
+    found: tuple[str, ...]
+    kinds: dict[str, int]
+    coverage: dict[str, dict[str, int]]
+    took_s: float
+    refused: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+
+    @property
+    def rule(self) -> str:
+        """What the first finding is about, without names: a shrunk plan must fail in the same way."""
+        return self.found[0].split(":")[0] if self.found else ""
+
+
+def play(plan: Plan, says: Callable[[str], None] | None = None) -> Played:
+    """Plays a plan. The same plan is always played the same way."""
+    root = Path(tempfile.mkdtemp(prefix="tenure-sim-", dir=MEMORY if MEMORY.is_dir() else None))
+    began_s = time.perf_counter()
+    try:
+        with quiet():
+            return _played(plan, root, says, began_s)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _played(plan: Plan, root: Path, says: Callable[[str], None] | None, began_s: float) -> Played:
+    # In a frame of its own: whatever the dead have left goes before anything is said aloud again.
+    stage = Stage(plan, root)
+    stage.world.trace.says = says
+    stage.run()
+    return stage.result(time.perf_counter() - began_s)
+
+
+@final
+class Stage:
+    def __init__(self, plan: Plan, root: Path) -> None:
+        self.plan = plan
+        self.world = SimWorld(plan.seed, plan.shape, root)
+        self.judge = Judge(self.world)
+        self.coverage = Coverage(self.world)
+        self.striking = Striking(self.world, plan.faults, self.coverage.struck)
+        desk = self.world.outside.new_process("desk")
+        self.desk = Desk(self.world, desk, "desk")
+        self.doing = Doing(self.world, self.desk, desk, plan.deeds)
+        self.healed_s = 0.0
+        self._watch = LogWatch(self.judge)
+
+    def run(self) -> None:
+        world = self.world
+        logger = logging.getLogger("tenure")
+        logger.addHandler(self._watch)
+        try:
+            world.loop.run_until_complete(world.loop.start(world.nobody, self._drama()))
+        except StuckError as error:
+            self.judge.add(f"stuck: {error}")
+        finally:
+            logger.removeHandler(self._watch)
+            world.close()
+
+    async def _drama(self) -> None:
+        world = self.world
+        world.hub.start()
+        for node in world.nodes:
+            node.start()
+        self.striking.begin()
+        self.doing.begin()
+        await pause(SPAN_S + 60.0)
+        self.striking.heal()
+        world.note("healed")
+        self.doing.heal()
+        await self._until_ended()
+        self.judge.judge_end()
+
+    async def _until_ended(self) -> None:
+        world, began_s = self.world, self.world.loop.now_s
+        left = self.judge.demand_end()
+        while (left or not self.doing.is_done) and world.loop.now_s - began_s < HEAL_S:
+            await pause(LOOK_S)
+            left = self.judge.demand_end()
+        self.healed_s = world.loop.now_s - began_s
+        for one in left:
+            reason = await self.desk.why(one.split(" ")[0]) if one.startswith("t_") else None
+            why = f" (why: {reason.code}: {reason.sentence})" if reason is not None else ""
+            self.judge.add(f"never_silent: {HEAL_S / 3600:g} hours after everything was healed {one}{why}")
+        if not self.doing.is_done:
+            self.judge.add(f"never_silent: {self.doing.left} still waits for an answer")
+
+    def result(self, took_s: float) -> Played:
+        world = self.world
+        return Played(
+            seed=self.plan.seed,
+            steps=world.loop.steps,
+            faults=self.striking.struck,
+            virtual_s=round(world.loop.now_s, 1),
+            healed_s=round(self.healed_s, 1),
+            tasks=len(self.desk.tasks),
+            events=len(world.engine.rows),
+            starts=world.executions,
+            digest=world.trace.digest,
+            found=tuple(self.judge.found),
+            kinds=dict(self.judge.kinds),
+            coverage=self.coverage.table(),
+            took_s=took_s,
+            refused=tuple(self.desk.refused),
+            lines=tuple(world.trace.lines),
+        )
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """Nothing is logged, and nothing is collected before its time: a killed process's `finally` blocks would run."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        processors=[structlog.stdlib.render_to_log_kwargs],
+        cache_logger_on_first_use=False,
+    )
+    logging.getLogger("tenure").propagate = False
+    logging.getLogger("tenure").setLevel(logging.ERROR)
+    before, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    gc.collect()
+    gc.disable()
+    with warnings.catch_warnings():
+        # What the dead were waiting for is never awaited.
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            logging.disable()
+            gc.enable()
+            gc.collect()
+            logging.disable(logging.NOTSET)
+            sys.unraisablehook = before
+
+
+def plan_text(plan: Plan) -> str:
+    return msgspec.json.format(msgspec.json.encode(plan)).decode()
+
+
+def read_plan(path: Path) -> Plan:
+    """
+    Raises:
+        msgspec.DecodeError: it is no plan.
+        OSError: it cannot be read.
+    """
+    return msgspec.json.decode(path.read_bytes(), type=Plan)
+
+
+__all__ = ["Any", "Counter", "Played", "play", "plan_text", "read_plan"]

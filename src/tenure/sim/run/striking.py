@@ -1,0 +1,292 @@
+"""Faults: when each strikes, what it does to the world, and how it passes.
+
+A fault waits for its time, then for its moment (a word of the trace) if it names one, then for so many callbacks of its
+victim: so it strikes between any two of them. One whose moment does not come strikes all the same, a while later."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import final
+
+from tenure.sim.run.plan import Fault
+from tenure.sim.world.loop import Process
+from tenure.sim.world.node_host import NodeHost
+from tenure.sim.world.run_state import Run
+from tenure.sim.world.world import SimWorld
+
+PATIENCE_S = 60.0
+CLOCK_STEPS_MS = (-3_600_000, -120_000, -30_000, -2_000, 2_000, 30_000, 120_000, 3_600_000)
+
+Seen = Callable[[Fault], None]
+
+
+@final
+class Striking:
+    """`seen` is told of each fault right before it strikes."""
+
+    def __init__(self, world: SimWorld, faults: tuple[Fault, ...], seen: Seen) -> None:
+        self._world = world
+        self._faults = faults
+        self._seen = seen
+        self._chance: random.Random = world.chance.stream("faults")
+        self._waiting: list[Fault] = []
+        self._counting: list[tuple[Fault, int]] = []
+        self._is_over = False
+        self.struck = 0
+        world.on_note = self._noted
+        world.loop.on_step = self._stepped
+        self._acts: dict[str, Callable[[Fault], None]] = {
+            "hub_crash": self._hub_crash,
+            "hub_stop": self._hub_stop,
+            "hub_freeze": self._hub_freeze,
+            "hub_suspend": lambda one: self._suspend(one, self._world.hub.machine),
+            "hub_clock": lambda one: self._step_clock(one, self._world.hub.machine),
+            "commit_fails": lambda one: self._commits(one, "fails"),
+            "commit_lost": lambda one: self._commits(one, "loses"),
+            "daemon_crash": self._daemon_crash,
+            "daemon_stop": self._daemon_stop,
+            "daemon_freeze": lambda one: self._freeze(one, self._node(one).process),
+            "machine_crash": self._machine_crash,
+            "machine_suspend": lambda one: self._suspend(one, self._node(one).machine),
+            "node_clock": lambda one: self._step_clock(one, self._node(one).machine),
+            "runner_kill": self._runner_kill,
+            "runner_freeze": lambda one: self._freeze(one, self._runner(one)),
+            "agent_kill": self._agent_kill,
+            "agent_freeze": lambda one: self._freeze(one, self._agent(one)),
+            "store_lost": self._store_lost,
+        }
+
+    def begin(self) -> None:
+        for fault in self._faults:
+            self._world.loop.after(fault.at_s, self._world.nobody, self._arm, fault)
+
+    def end(self) -> None:
+        """Nothing strikes any more."""
+        self._is_over = True
+        self._waiting.clear()
+        self._counting.clear()
+
+    # -- when
+
+    def _arm(self, fault: Fault) -> None:
+        if fault.on:
+            self._waiting.append(fault)
+            self._world.loop.after(PATIENCE_S, self._world.nobody, self._give_up, fault)
+        else:
+            self._count(fault)
+
+    def _give_up(self, fault: Fault) -> None:
+        if fault in self._waiting:
+            self._waiting.remove(fault)
+            self._count(fault)
+
+    def _noted(self, what: str) -> None:
+        if not self._waiting:
+            return
+        for fault in [one for one in self._waiting if one.on in what]:
+            self._waiting.remove(fault)
+            # Not here: whoever tells this is in the middle of something.
+            self._world.loop.tell(self._world.nobody, self._count, fault)
+
+    def _count(self, fault: Fault) -> None:
+        victim = self._victim(fault)
+        if fault.steps and victim is not None and victim.is_alive:
+            self._counting.append((fault, victim.steps + fault.steps))
+            self._world.loop.after(PATIENCE_S, self._world.nobody, self._strike_late, fault)
+        else:
+            self._strike(fault)
+
+    def _strike_late(self, fault: Fault) -> None:
+        for entry in [one for one in self._counting if one[0] is fault]:
+            self._counting.remove(entry)
+            self._strike(fault)
+
+    def _stepped(self, process: Process) -> None:
+        if not self._counting:
+            return
+        for entry in self._counting:
+            if entry[1] <= process.steps and self._victim(entry[0]) is process:
+                self._counting.remove(entry)
+                self._strike(entry[0])
+                return
+
+    def _victim(self, fault: Fault) -> Process | None:
+        """Whose callbacks are counted."""
+        if fault.kind.startswith(("hub", "commit", "forge")):
+            return self._world.hub.process
+        return self._node(fault).process
+
+    # -- what
+
+    def _strike(self, fault: Fault) -> None:
+        if self._is_over:
+            return
+        self._seen(fault)
+        self.struck += 1
+        world = self._world
+        world.loop.count()
+        world.trace.add(f"FAULT {fault.kind} of {fault.victim} for {fault.length_s:g} s, size {fault.size:g}")
+        act = self._acts.get(fault.kind)
+        if act is not None:
+            act(fault)
+        elif fault.kind.startswith("link"):
+            self._link(fault)
+        else:
+            self._forge(fault)
+
+    def _later(self, fault: Fault, heal: Callable[[], None]) -> None:
+        def unless_over() -> None:
+            if not self._is_over:
+                heal()
+
+        self._world.loop.after(fault.length_s, self._world.nobody, unless_over)
+
+    def _node(self, fault: Fault) -> NodeHost:
+        return self._world.nodes[fault.victim % len(self._world.nodes)]
+
+    # -- the hub
+
+    def _hub_crash(self, fault: Fault) -> None:
+        self._world.hub.kill()
+        self._later(fault, self._world.hub.start)
+
+    def _hub_stop(self, fault: Fault) -> None:
+        hub = self._world.hub
+        if hub.process is not None:
+            self._world.loop.tell(hub.process, hub.stop)
+        self._later(fault, hub.start)
+
+    def _hub_freeze(self, fault: Fault) -> None:
+        self._freeze(fault, self._world.hub.process)
+
+    def _commits(self, fault: Fault, what: str) -> None:
+        mood = self._world.engine.mood
+        setattr(mood, what, fault.size)
+
+        def heal() -> None:
+            setattr(mood, what, 0.0)
+
+        self._later(fault, heal)
+
+    # -- machines
+
+    def _freeze(self, fault: Fault, process: Process | None) -> None:
+        if process is None or not process.is_alive:
+            return
+        self._world.loop.stop_process(process)
+        self._later(fault, lambda: self._thaw(process))
+
+    def _suspend(self, fault: Fault, machine: object) -> None:
+        found = next(
+            one.machine for one in (self._world.hub, *self._world.nodes) if one.machine is machine
+        )
+        found.suspend()
+        self._later(fault, found.resume)
+
+    def _step_clock(self, fault: Fault, machine: object) -> None:
+        found = next(
+            one.machine for one in (self._world.hub, *self._world.nodes) if one.machine is machine
+        )
+        found.wrong_by_ms += CLOCK_STEPS_MS[int(fault.size * len(CLOCK_STEPS_MS)) % len(CLOCK_STEPS_MS)]
+
+    def _daemon_crash(self, fault: Fault) -> None:
+        node = self._node(fault)
+        node.kill()
+        self._later(fault, node.start)
+
+    def _daemon_stop(self, fault: Fault) -> None:
+        node = self._node(fault)
+        node.stop()
+        self._later(fault, node.start)
+
+    def _machine_crash(self, fault: Fault) -> None:
+        node = self._node(fault)
+        if node.machine.is_up:
+            node.crash()
+            self._later(fault, node.boot)
+
+    def _store_lost(self, fault: Fault) -> None:
+        """Somebody deletes the node's store while it is down."""
+        node = self._node(fault)
+        node.kill()
+        node.lose_store()
+        self._later(fault, node.start)
+
+    # -- what runs there
+
+    def _run(self, fault: Fault) -> Run | None:
+        living = self._node(fault).runners.living()
+        return living[int(fault.size * len(living)) % len(living)] if living else None
+
+    def _runner(self, fault: Fault) -> Process | None:
+        run = self._run(fault)
+        return run.runner if run is not None else None
+
+    def _agent(self, fault: Fault) -> Process | None:
+        run = self._run(fault)
+        return run.tree if run is not None and run.has_tree and not run.is_paused else None
+
+    def _runner_kill(self, fault: Fault) -> None:
+        run = self._run(fault)
+        if run is not None:
+            self._node(fault).runners.kill_runner(run)
+
+    def _agent_kill(self, fault: Fault) -> None:
+        run = self._run(fault)
+        if run is not None:
+            self._node(fault).runners.kill_tree(run)
+
+    # -- the network, and the forge
+
+    def _link(self, fault: Fault) -> None:
+        nodes = self._world.nodes
+        link = nodes[fault.victim].name if fault.victim < len(nodes) else "desk"
+        weather = self._world.network.weather(link)
+        name, value, whole = {
+            "link_cut": ("is_cut", True, False),
+            "link_loss": ("loss", 0.6 * fault.size, 0.0),
+            "link_repeats": ("repeats", fault.size, 0.0),
+            "link_slow": ("slow", 1.0 + 200.0 * fault.size**2, 1.0),
+        }[fault.kind]
+        setattr(weather, name, value)
+        self._later(fault, lambda: setattr(weather, name, whole))
+
+    def _forge(self, fault: Fault) -> None:
+        mood = self._world.forge.mood
+        name, value, whole = {
+            "forge_down": ("is_down", True, False),
+            "forge_loses_answers": ("loses_answers", fault.size, 0.0),
+            "forge_loses_requests": ("loses_requests", fault.size, 0.0),
+            "forge_limits": ("limits", fault.size, 0.0),
+            "forge_slow": ("slow_s", 40.0 * fault.size, 0.0),
+            "forge_refuses": ("refuses", fault.size, 0.0),
+            "forge_contradicts": ("contradicts", True, False),
+        }[fault.kind]
+        setattr(mood, name, value)
+        self._later(fault, lambda: setattr(mood, name, whole))
+
+    # -- the end
+
+    def heal(self) -> None:
+        """Everything is whole, up, and running."""
+        self.end()
+        world = self._world
+        world.network.clear()
+        world.forge.heal()
+        world.engine.mood.fails = world.engine.mood.loses = 0.0
+        for host in (world.hub, *world.nodes):
+            host.machine.resume()
+            for process in tuple(host.machine.processes):
+                self._thaw(process)
+        for node in world.nodes:
+            if not node.machine.is_up:
+                node.boot()
+            node.start()
+        world.hub.start()
+
+    def _thaw(self, process: Process) -> None:
+        """Unless its runner pauses it: that is no fault."""
+        runs = [run for node in self._world.nodes for run in node.runners.living()]
+        if not any(run.tree is process and run.is_paused for run in runs):
+            self._world.loop.continue_process(process)

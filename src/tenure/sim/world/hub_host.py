@@ -1,0 +1,164 @@
+"""The machine of the hub: starts it over the record that is there, lets it die, and starts it again.
+
+The hub is the real one, loops and broker included. What survives is the record: the engine of a ledger in memory, which
+keeps what was decided, or the file of one on SQLite. A commit happens at one instant and is known a little later, so a
+crash may fall before it or between it and its reply."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar, final
+
+from tenure.core.access import Role
+from tenure.core.delivery import Terms
+from tenure.core.ids import IncarnationId
+from tenure.errors import TenureError
+from tenure.hub.access import Principal
+from tenure.hub.api import Api
+from tenure.hub.effect_desk import EffectDesk
+from tenure.hub.effects.registry import Registry
+from tenure.hub.legs import Legs
+from tenure.hub.operating_desk import OperatingDesk
+from tenure.hub.service import Hub, Identity
+from tenure.ledger.port import Committed, Ledger, Run
+from tenure.providers.port import Provider
+from tenure.sim.world.loop import Process, SimExecutor, SimLoop, pause
+from tenure.sim.world.machine import Machine
+
+if TYPE_CHECKING:
+    from tenure.sim.world.network import Network
+
+T = TypeVar("T")
+
+SECRET = b"a secret of the simulated hub"
+JOIN_TOKEN = "tnr_join" + "0" * 32  # noqa: S105 - of the simulated world
+DESK_TOKEN = "tnr_ann" + "0" * 33  # noqa: S105 - of the simulated world
+CREDENTIALS = (("join", Role.JOIN, JOIN_TOKEN), ("ann", Role.OPERATOR, DESK_TOKEN))
+RESTART_S = 2.0
+"""A hub that ends by itself is started again by its supervisor."""
+
+MakeLedger = Callable[["HubHost"], Awaitable[Ledger]]
+
+
+@final
+class HubHost:
+    """`running` is the hub that answers now, None while there is none."""
+
+    def __init__(
+        self,
+        loop: SimLoop,
+        machine: Machine,
+        network: Network,
+        make_ledger: MakeLedger,
+        ids: Any,
+        terms: Terms,
+        provider: Provider,
+        executor: SimExecutor,
+        note: Callable[[str], None],
+        heard: Callable[[Committed], None],
+    ) -> None:
+        self.loop = loop
+        self.machine = machine
+        self.terms = terms
+        self.ids = ids
+        self.starts = 0
+        self.process: Process | None = None
+        self.incarnation = IncarnationId("")
+        self.running: Hub | None = None
+        self.deaths: list[str] = []
+        self.is_wanted = False
+        self._network = network
+        self._make_ledger = make_ledger
+        self._provider = provider
+        self._executor = executor
+        self._note = note
+        self._heard = heard
+        self._stopping: asyncio.Event | None = None
+
+    # -- for those who ask it
+
+    @property
+    def hub(self) -> Hub:
+        assert self.running is not None  # whoever serves runs in its process
+        return self.running
+
+    async def who(self, token: str) -> Principal:
+        return await self.hub.access.authenticate(f"Bearer {token}")
+
+    # -- its life
+
+    def start(self) -> None:
+        """Repeatable."""
+        self.is_wanted = True
+        if not self.machine.is_up or (self.process is not None and self.process.is_alive):
+            return
+        self.starts += 1
+        self.incarnation = IncarnationId(f"i_hub{self.starts:04d}")
+        self.process = self.machine.new_process(f"hub{self.starts}")
+        self.loop.start(self.process, self._live(self.process))
+
+    def kill(self) -> None:
+        self.is_wanted = False
+        if self.process is not None:
+            self.machine.forget(self.process)
+        self.running = None
+
+    def stop(self) -> None:
+        """In an orderly way."""
+        self.is_wanted = False
+        if self._stopping is not None:
+            self._stopping.set()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """`ledger.port.Run`: what blocks, in a thread of its own."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+    async def _live(self, process: Process) -> None:
+        self._note("hub starts")
+        self.loop.count()
+        try:
+            await self._serve(process)
+        except TenureError as error:
+            self.deaths.append(f"{error.code}: {error.message}")
+        self.running = None
+        self._network.closed(process)
+        is_wanted = self.is_wanted
+        self.machine.forget(process)
+        if is_wanted:
+            self.loop.after(RESTART_S, process_of_nobody(self), self.start)
+
+    async def _serve(self, process: Process) -> None:
+        await pause(0.2)
+        ledger = await self._make_ledger(self)
+        try:
+            identity = Identity(incarnation=self.incarnation, version="1.0.0", secret=SECRET)
+            registry = Registry({"forge": self._provider})
+            hub = Hub(ledger, self.machine, self.ids, self.terms, identity, registry)
+            self.legs, self.api = Legs(hub), Api(hub)
+            self.effects = EffectDesk(hub, hub.broker)
+            self.operating = OperatingDesk(hub, self.api.queries.node_named)
+            self._stopping = asyncio.Event()
+            ledger.subscribe(self._heard)
+            async with hub.running():
+                for name, role, token in CREDENTIALS:
+                    await hub.admit(name, role, token)
+                self.running = hub
+                self._network.listen(process)
+                await self._stopping.wait()
+                self._network.closed(process)
+        finally:
+            await ledger.close()
+
+    legs: Legs
+    api: Api
+    effects: EffectDesk
+    operating: OperatingDesk
+
+
+def process_of_nobody(host: HubHost) -> Process:
+    """Its machine's supervisor."""
+    return host.machine.new_process("supervisor")
+
+
+__all__ = ["HubHost", "Run"]

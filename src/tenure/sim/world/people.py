@@ -1,0 +1,270 @@
+"""People and programs at the desk: they submit, cancel and pause as the plan says, and answer what is asked of them.
+
+Whoever answers says only what is so: an Effect is looked for at the forge, for as long as a request may still be on its
+way, and a tree is called gone when it is. A person never guesses; that is what the engine asks of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, final
+
+from msgspec import Struct
+
+from tenure.core.budget import Budget
+from tenure.core.late import Late
+from tenure.errors import OutcomeUnknownError, TenureError, UnavailableError
+from tenure.sim.checkers.entry import Answer, Cancel, Retry, Submit
+from tenure.sim.world.hub_host import DESK_TOKEN
+from tenure.sim.world.loop import Process, pause
+from tenure.sim.world.network import Asked, Gone
+from tenure.sim.world.record import call_of
+from tenure.wire import api
+from tenure.wire.accounts import PauseBody, PauseRequest, ResumeRequest
+from tenure.wire.attention import AnswerRequest, AttentionBody, ItemFilter, ResolutionBody
+from tenure.wire.recovery import CancelReply, CancelRequest, RetryReply, RetryRequest
+
+if TYPE_CHECKING:
+    from tenure.sim.world.world import SimWorld
+
+ANN = "ann"
+CALL_S = 30.0
+AGAIN_S = 3.0
+
+
+class Nothing(Struct, frozen=True):
+    """The body of a question that has none."""
+
+
+@final
+class Desk:
+    """`process` is the desk's own; it is never held."""
+
+    def __init__(self, world: SimWorld, process: Process, link: str) -> None:
+        self._world = world
+        self._process = process
+        self._link = link
+        self._chance = world.chance.stream("people")
+        self.tasks: dict[str, str] = {}
+        """Task ids by the names under which the plan knows them."""
+        self.refused: list[str] = []
+
+    # -- requests
+
+    async def submit(self, name: str, asked: api.TaskRequest, key: str) -> str | None:
+        """Until it is answered. None: it was refused."""
+        hub = self._world.hub
+
+        async def work(body: api.TaskRequest, _: Gone) -> api.TaskBody:
+            return await hub.api.submit(await hub.who(DESK_TOKEN), key, body)
+
+        reply = await self._insists("submit", asked, api.TaskBody, work, self._submitted(asked, key))
+        if reply is None:
+            return None
+        self.tasks[name] = reply.task_id
+        return reply.task_id
+
+    async def cancel(self, task_id: str, *, tree: bool = False, number: int | None = None) -> None:
+        hub = self._world.hub
+
+        async def work(body: CancelRequest, _: Gone) -> CancelReply:
+            who = await hub.who(DESK_TOKEN)
+            return await hub.api.cancel(who, task_id, body.because, tree=tree, number=number)
+
+        def told(call: dict[str, Any], _: Any) -> None:
+            self._world.history.add(Cancel(task_id=task_id, number=number, **call))
+
+        await self._insists("cancel", CancelRequest(because="not needed"), CancelReply, work, told)
+
+    async def retry(self, task_id: str) -> None:
+        hub = self._world.hub
+        because = "it should go better now"
+
+        async def work(body: RetryRequest, _: Gone) -> RetryReply:
+            return await hub.api.retry(await hub.who(DESK_TOKEN), task_id, body.because, key=f"again-{task_id}")
+
+        def told(call: dict[str, Any], reply: Any) -> None:
+            made = reply.number if isinstance(reply, RetryReply) and reply.task_id == task_id else None
+            self._world.history.add(Retry(task_id=task_id, made=made, because=because, **call))
+
+        await self._insists("retry", RetryRequest(because=because), RetryReply, work, told)
+
+    async def pause(self, subject: str) -> None:
+        hub = self._world.hub
+
+        async def work(body: PauseRequest, _: Gone) -> PauseBody:
+            return await hub.operating.pause(await hub.who(DESK_TOKEN), body)
+
+        await self._insists("pause", PauseRequest(subject=subject, because="a moment"), PauseBody, work, no_entry)
+
+    async def resume(self, subject: str) -> None:
+        hub = self._world.hub
+
+        async def work(body: ResumeRequest, _: Gone) -> PauseBody:
+            return await hub.operating.resume(await hub.who(DESK_TOKEN), body)
+
+        await self._insists("resume", ResumeRequest(subject=subject, because="go on"), PauseBody, work, no_entry)
+
+    async def forget(self, node: str) -> None:
+        """The machine that had this name is gone."""
+        hub = self._world.hub
+
+        async def work(_: Nothing, __: Gone) -> Nothing:
+            await hub.api.forget_node(await hub.who(DESK_TOKEN), node, "it has lost its store")
+            return Nothing()
+
+        await self._insists("forget", Nothing(), Nothing, work, no_entry)
+
+    async def why(self, task_id: str) -> api.Reason | None:
+        hub = self._world.hub
+
+        async def work(_: Nothing, __: Gone) -> api.Reason:
+            return await hub.api.queries.why(task_id)
+
+        return await self._once("why", Nothing(), api.Reason, work)
+
+    async def questions(self) -> tuple[AttentionBody, ...]:
+        """What is open; nothing if the hub does not answer."""
+        hub = self._world.hub
+
+        async def work(_: Any, __: Gone) -> tuple[AttentionBody, ...]:
+            who = await hub.who(DESK_TOKEN)
+            return await hub.api.attention.items(who, ItemFilter(), open_only=True, after=None, limit=100)
+
+        return await self._once("attention", ItemFilter(), tuple[AttentionBody, ...], work) or ()
+
+    async def answer(self, item: AttentionBody, asked: AnswerRequest) -> None:
+        hub = self._world.hub
+
+        async def work(body: AnswerRequest, _: Gone) -> ResolutionBody:
+            return await hub.api.attention.resolve(await hub.who(DESK_TOKEN), item.item_id, body)
+
+        def told(call: dict[str, Any], reply: Any) -> None:
+            task_id, _, rest = item.subject.partition("/")
+            self._world.history.add(
+                Answer(
+                    item_id=item.item_id,
+                    item_version=asked.item_version,
+                    subject=item.subject,
+                    choice=asked.answer,
+                    task_id=task_id,
+                    number=int(rest) if rest.isdigit() else None,
+                    made=getattr(reply, "number", None),
+                    because=asked.because,
+                    **call,
+                )
+            )
+
+        await self._insists("answer", asked, ResolutionBody, work, told)
+
+    # -- how they ask
+
+    async def _insists(
+        self, name: str, body: Any, reply: Any, work: Any, told: Callable[[dict[str, Any], Any], None]
+    ) -> Any:
+        """Asks again until there is an answer; None where it is a no."""
+        while True:
+            began, answer = self._world.history.began(), None
+            try:
+                answer = await self._ask(name, body, reply, work)
+            except (UnavailableError, OutcomeUnknownError) as error:
+                answer = error
+            except TenureError as error:
+                self.refused.append(f"{name}: {error.code}: {error.message}"[:300])
+                told(self._call(began, error), None)
+                return None
+            told(self._call(began, answer), answer)
+            if not isinstance(answer, TenureError):
+                return answer
+            await pause(AGAIN_S * (0.5 + self._chance.random()))
+
+    def _call(self, began: int, answer: Any) -> dict[str, Any]:
+        return {"client": ANN, **call_of(began, self._world.history.began(), answer)}
+
+    async def _once(self, name: str, body: Any, reply: Any, work: Any) -> Any:
+        try:
+            return await self._ask(name, body, reply, work)
+        except TenureError:
+            return None
+
+    async def _ask(self, name: str, body: Any, reply: Any, work: Callable[[Any, Gone], Awaitable[Any]]) -> Any:
+        asked = Asked(name=name, body=body, reply=reply, work=work, timeout_s=CALL_S)
+        return await self._world.network.ask(self._link, self._process, asked)
+
+    def _submitted(self, asked: api.TaskRequest, key: str) -> Callable[[dict[str, Any], Any], None]:
+        def told(call: dict[str, Any], reply: Any) -> None:
+            body = reply if isinstance(reply, api.TaskBody) else None
+            self._world.history.add(
+                Submit(
+                    key=key,
+                    digest=asked.objective,
+                    task_id=body.task_id if body else None,
+                    **{**call, "replayed": bool(body and body.replayed)},
+                )
+            )
+
+        return told
+
+
+def no_entry(_call: dict[str, Any], _reply: Any) -> None:
+    """The checkers ask for nothing of this."""
+
+
+def chosen(world: SimWorld, item: AttentionBody, chance: random.Random, *, ends: bool) -> AnswerRequest | None:
+    """What a person answers; None: they look again later. `ends`: they want it over."""
+    words = dict(item.answers)
+    for name in ("confirmed", "absent"):
+        if name in words:
+            return settled(world, item)
+    words.pop("investigate", None) if ends or chance.random() < 0.8 else None
+    late = late_report(world, item.subject)
+    if late is None:
+        words.pop("accept", None)
+    if ends and len(words) > 1 and chance.random() < 0.7:
+        words.pop("rerun", None)
+        words.pop("retry", None) if len(words) > 1 else None
+    if not words:
+        return None
+    answer = chance.choice(sorted(words))
+    fields: dict[str, Any] = {}
+    if answer == "accept":
+        fields["late_id"] = late
+    if item.kind == "unknown" and answer != "investigate":
+        fields["tree_gone"] = is_tree_gone(world, item.subject)
+    if answer == "raise":
+        fields["more"] = Budget(attempts=2, repeats=2, interruptions=5, rounds=2)
+    return AnswerRequest(answer=answer, item_version=item.version, because=f"{ANN} says {answer}", **fields)
+
+
+def settled(world: SimWorld, item: AttentionBody) -> AnswerRequest | None:
+    """What they find at the forge, once nothing is on its way there any more."""
+    effect_id = item.subject.partition("/")[2]
+    made = world.forge.really(effect_id)
+    if made is None and world.forge.is_on_its_way(effect_id):
+        return None
+    return AnswerRequest(
+        answer="absent" if made is None else "confirmed",
+        item_version=item.version,
+        because="looked there",
+        result=None if made is None else str(made.number),
+    )
+
+
+def late_report(world: SimWorld, subject: str) -> str | None:
+    found = [
+        one.late_id
+        for one in world.state.every(Late)
+        if one.attempt_id == subject and one.outcome is not None
+    ]
+    return found[-1] if found else None
+
+
+def is_tree_gone(world: SimWorld, subject: str) -> bool:
+    """Whoever goes to the machine sees it."""
+    task_id, _, number = subject.partition("/")
+    for node in world.nodes:
+        for run in node.runners.living():
+            grant = node.grants.get(run.name)
+            if grant is not None and (grant.task_id, str(grant.number)) == (task_id, number):
+                return False
+    return True

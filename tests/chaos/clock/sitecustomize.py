@@ -1,0 +1,18 @@
+"""Loaded by every Python of a machine whose wall clock is faked (it stands on their `PYTHONPATH`).
+
+libfaketime (0.9.10) refuses a `clock_nanosleep` up to an instant, by which CPython sleeps, with EINVAL, whatever it is told to
+fake. No real clock step does that, so sleeping is done by other means here."""
+
+import select
+import time
+
+
+def pause(seconds: float) -> None:
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        select.select([], [], [], left)
+
+
+time.sleep = pause

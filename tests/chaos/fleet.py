@@ -1,0 +1,292 @@
+"""The fleet: a hub, three nodes, a provider and the links between them, started as users start them.
+
+Settings files in a folder of the run; `tenure hub`, `tenure enroll`, `tenure node`. Where this is root on Linux each node
+runs in a mount namespace of its own with a boot id of its own, so that a machine can be restarted; and the hub's data folder
+and one node's lie on small file systems of their own, so that a disk can be full."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import httpx
+
+from tests.chaos.machine import Abilities
+from tests.chaos.plan import GRACE_S, LEASE_S, NODES
+from tests.chaos.processes import MACHINE, RUN, Program, kill_all
+from tests.chaos.proxy import Link, passed
+from tests.chaos.work import POOL
+
+START_S = 60.0
+DISK = "256m"
+GIT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_TERMINAL_PROMPT": "0",
+    **{f"GIT_{role}_NAME": "Tenure chaos" for role in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{role}_EMAIL": "chaos@tenure.invalid" for role in ("AUTHOR", "COMMITTER")},
+}
+HUB_SETTINGS = f"""
+[hub]
+port = {{hub}}
+offer_ttl_s = 2
+lease_ttl_s = {LEASE_S}
+suspect_grace_s = {GRACE_S}
+cancel_grace_s = 5
+stall_after_s = 20
+max_offers = 20
+[node]
+renew_every_s = 1
+margin_s = 0.7
+stop_grace_s = 1.5
+[providers.forge]
+kind = "github"
+url = "http://127.0.0.1:{{provider}}"
+settling_s = 3
+[providers.hook]
+kind = "webhook"
+url = "http://127.0.0.1:{{provider}}/hook"
+find_url = "http://127.0.0.1:{{provider}}/delivery/{{{{delivery}}}}"
+settling_s = 3
+[providers.origin]
+kind = "git"
+url = "{{remotes}}"
+settling_s = 1
+"""
+NODE_SETTINGS = """
+[node]
+name = "{name}"
+hub_url = "http://127.0.0.1:{port}"
+renew_every_s = 1
+margin_s = 0.7
+stop_grace_s = 1.5
+claim_wait_s = 5
+keep_runs = 10000
+"""
+RECIPIENT = """
+[[recipients]]
+name = "{name}"
+allow_command = true
+capacity = 2
+strip_env = ["LD_PRELOAD", "PYTHONPATH", "FAKETIME*", "NO_FAKE_STAT"]
+pools = ["{pool}"]
+"""
+
+
+class Fleet:
+    """All that runs. `folder`: everything of the run; `run`: the mark of its processes."""
+
+    def __init__(self, folder: Path, run: str, abilities: Abilities) -> None:
+        self.folder, self.run, self.abilities = folder, run, abilities
+        self.ports = dict(
+            zip(("hub", "provider", "hub-provider", "clients", *NODES), free_ports(7), strict=True)
+        )
+        self.witness = folder / "witness.jsonl"
+        self.provider_log = folder / "provider.jsonl"
+        self.remotes, self.source = folder / "remotes", folder / "source"
+        self.base_sha = ""
+        self.token = ""
+        self.programs: dict[str, Program] = {}
+        self.links = {
+            **{name: Link(name, self.ports[name], self.ports["hub"]) for name in NODES},
+            "clients": Link("clients", self.ports["clients"], self.ports["hub"]),
+            "provider": Link("provider", self.ports["hub-provider"], self.ports["provider"]),
+        }
+
+    @property
+    def place(self) -> dict[str, str]:
+        """What the agents' scripts need to know."""
+        return {
+            "witness": str(self.witness),
+            "source": str(self.source),
+            "base_sha": self.base_sha,
+            "tenure": str(Path(sys.executable).with_name("tenure")),
+        }
+
+    @property
+    def url(self) -> str:
+        """The hub, for the clients."""
+        return f"http://127.0.0.1:{self.ports['clients']}"
+
+    def home(self, name: str) -> Path:
+        return self.folder / "machines" / name / "home"
+
+    def env(self, machine: str, *, faked: bool = True) -> dict[str, str]:
+        """What a process of that machine is started with."""
+        user = self.folder / "machines" / machine / "user"
+        clock = self.abilities.clock_env(self.folder / "clocks" / machine) if faked else {}
+        path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "/usr/bin:/bin")))
+        there = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
+        return {
+            **there,
+            "PATH": path,
+            "HOME": str(user),
+            "LANG": "C.UTF-8",
+            RUN: self.run,
+            MACHINE: machine,
+            **GIT,
+            **clock,
+        }
+
+    def prepare(self) -> None:
+        """Folders, disks, repositories, settings."""
+        (self.folder / "logs").mkdir()
+        (self.folder / "clocks").mkdir()
+        for name in ("hub", "provider", *NODES):
+            (self.folder / "machines" / name / "user").mkdir(parents=True)
+            (self.folder / "clocks" / name).write_text("+0")
+            if name != "provider":
+                self.home(name).mkdir(mode=0o700)
+                if name in ("hub", "n1"):
+                    self.abilities.mount(self.home(name), DISK)
+                (self.folder / "machines" / name / "boot_id").write_text(f"{uuid.uuid4()}\n")
+        self.repositories()
+        ports = {**self.ports, "provider": self.ports["hub-provider"]}
+        settings = HUB_SETTINGS.format(**ports, remotes=self.remotes)
+        (self.home("hub") / "tenure.toml").write_text(settings)
+        for name in NODES:
+            settings = NODE_SETTINGS.format(name=name, port=self.ports[name])
+            settings += "".join(RECIPIENT.format(name=one, pool=POOL) for one in ("a", "b", "c"))
+            (self.home(name) / "tenure.toml").write_text(settings)
+
+    def repositories(self) -> None:
+        """A repository to work on, and the bare one where pushes land, which keeps each move of a branch."""
+        bare = self.remotes / "quay" / "lamp.git"
+        bare.parent.mkdir(parents=True)
+        git = {**os.environ, **GIT}
+        for words in (
+            ("init", "--quiet", "--initial-branch=main", str(self.source)),
+            ("-C", str(self.source), "commit", "--quiet", "--allow-empty", "--message", "Begin"),
+            ("clone", "--quiet", "--bare", str(self.source), str(bare)),
+            ("-C", str(bare), "config", "core.logAllRefUpdates", "always"),
+        ):
+            subprocess.run(["git", *words], env=git, check=True, timeout=60, capture_output=True)
+        words = ["git", "-C", str(self.source), "rev-parse", "HEAD"]
+        self.base_sha = subprocess.run(
+            words, env=git, check=True, timeout=60, capture_output=True, text=True
+        ).stdout.strip()
+
+    async def start(self) -> None:
+        """Everything up, every node enrolled."""
+        for link in self.links.values():
+            await link.start()
+        provider = [
+            sys.executable,
+            "-m",
+            "tests.chaos.provider",
+            str(self.ports["provider"]),
+            str(self.provider_log),
+        ]
+        self.add("provider", provider)
+        await self.tenure("hub", "provider", "add", "forge", stdin="any-token")
+        self.add("hub", tenure_words(self.home("hub"), "hub", "--json"))
+        await self.hub_answers()
+        self.token = (await self.tenure("hub", "token", "issue", "chaos", "--role", "operator")).strip()
+        for name in NODES:
+            join = (await self.tenure("hub", "token", "issue", name, "--role", "join")).strip()
+            await self.tenure(name, "enroll", f"http://127.0.0.1:{self.ports[name]}", stdin=join)
+            words = tenure_words(self.home(name), "node", "--json")
+            self.add(name, self.abilities.on_machine(self.folder / "machines" / name / "boot_id", words))
+
+    def add(self, name: str, words: list[str]) -> None:
+        program = Program(name, words, self.env(name), self.folder / "logs" / f"{name}.log")
+        self.programs[name] = program
+        program.start()
+
+    def tend(self) -> None:
+        for one in self.programs.values():
+            one.tend()
+
+    async def hub_answers(self, within_s: float = START_S) -> None:
+        """Wait until the hub is ready, asked directly."""
+        until = time.monotonic() + within_s
+        async with httpx.AsyncClient(trust_env=False, timeout=2.0) as client:
+            while time.monotonic() < until:
+                self.tend()
+                with contextlib.suppress(httpx.HTTPError):
+                    if (await client.get(f"http://127.0.0.1:{self.ports['hub']}/readyz")).is_success:
+                        return
+                await passed(0.2)
+        raise TimeoutError(f"the hub did not answer within {within_s} s; see {self.folder}/logs/hub.log")
+
+    async def forge(self, method: str, body: object = None) -> None:
+        """Tell the provider what to do wrong, or to do nothing wrong any more; nothing if it is down."""
+        url = f"http://127.0.0.1:{self.ports['provider']}/_control/faults"
+        with contextlib.suppress(httpx.HTTPError):
+            async with httpx.AsyncClient(trust_env=False, timeout=2.0) as client:
+                await client.request(method, url, json=body)
+
+    async def tenure(self, machine: str, *words: str, stdin: str = "") -> str:
+        """The command line on a machine's data folder; what it says."""
+        ran = await asyncio.to_thread(
+            subprocess.run,
+            tenure_words(self.home(machine), *words),
+            env=self.env(machine, faked=False),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=START_S,
+            check=False,
+        )
+        if ran.returncode:
+            raise RuntimeError(
+                f"tenure {' '.join(words)} ended with {ran.returncode}: {ran.stderr or ran.stdout}"
+            )
+        return ran.stdout
+
+    def reboot(self, name: str, down_s: float) -> int:
+        """The machine goes down with everything on it; it comes back under another boot id. How many processes died."""
+        self.programs[name].kill(down_s)
+        killed = kill_all(self.run, name)
+        (self.folder / "machines" / name / "boot_id").write_text(f"{uuid.uuid4()}\n")
+        return killed
+
+    async def stop(self) -> dict[str, int | None]:
+        """A polite end of everything; the exit codes."""
+        for one in self.programs.values():
+            one.signal(signal.SIGCONT)
+        codes = {name: one.end() for name, one in self.programs.items() if name != "provider"}
+        self.programs["provider"].kill(0)
+        for link in self.links.values():
+            await link.stop()
+        return codes
+
+    def audit(self) -> dict[str, object]:
+        """The record held against itself."""
+        ran = subprocess.run(
+            tenure_words(self.home("hub"), "audit", "verify", "--json"),
+            env=self.env("hub", faked=False),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return {"exit": ran.returncode, **json.loads(ran.stdout or "{}")}
+
+
+def tenure_words(home: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "tenure.cli.main", "--home", str(home), *words]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on, below those that the system gives out by itself: they must still be free when a hub
+    comes back."""
+    chance = random.SystemRandom()
+    found: list[int] = []
+    while len(found) < count:
+        port = chance.randrange(20_000, 32_000)
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            if port not in found:
+                found.append(port)
+    return found

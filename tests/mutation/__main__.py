@@ -1,0 +1,166 @@
+"""`python -m tests.mutation`: make every mechanical mutant of core and say which test kills it, or that none does."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.mutation.bench import Bench, with_bench
+from tests.mutation.mutants import Mutant, every_mutant
+from tests.mutation.reach import Reach, digest_of, measured
+from tests.mutation.record import CACHE, Record, Result, argued
+from tests.mutation.swap import install
+
+SECOND_STAGE = ["tests/stateful"]
+EVERY_S = 30
+
+
+def main() -> int:
+    options = _options().parse_args()
+    mutants = every_mutant(tuple(options.only))
+    if options.match:
+        mutants = [one for one in mutants if options.match in one.name]
+    record = Record(Path(options.cache) / "results.jsonl", options.fresh)
+    stages = [options.tests, SECOND_STAGE] if options.stateful else [options.tests]
+    results: dict[str, Result] = {}
+    for number, paths in enumerate(stages):
+        left = [one for one in mutants if one.name not in results or results[one.name].killed_by is None]
+        stage = Stage(left, record, results, options, f"reach{number}.json")
+        with_bench(paths, stage.run, options.examples)
+    if not options.only and not options.match:
+        record.compact({one.name for one in mutants})
+    return _report(mutants, results, options)
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="MODULE", help="a module of core; may be repeated"
+    )
+    parser.add_argument("--match", metavar="TEXT", help="only mutants whose name contains this")
+    parser.add_argument(
+        "--tests", nargs="+", default=["tests/core"], metavar="PATH", help="what may kill them"
+    )
+    parser.add_argument("--stateful", action="store_true", help="then try tests/stateful on those that live")
+    parser.add_argument("--examples", type=int, default=20, help="of each hypothesis test")
+    parser.add_argument(
+        "--most", type=int, default=0, metavar="N", help="try so many tests at most: a quick look"
+    )
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--fresh", action="store_true", help="believe no earlier result")
+    parser.add_argument(
+        "--check", action="store_true", help="fail on a survivor that nobody argued to be equivalent"
+    )
+    parser.add_argument("--killed", action="store_true", help="list those that were killed too, and by what")
+    parser.add_argument("--cache", default=str(CACHE), metavar="FOLDER")
+    return parser
+
+
+class Stage:
+    """One set of tests against the mutants that are left."""
+
+    def __init__(
+        self,
+        mutants: list[Mutant],
+        record: Record,
+        results: dict[str, Result],
+        options: argparse.Namespace,
+        reach: str,
+    ) -> None:
+        self.mutants = {one.name: one for one in mutants}
+        self.record = record
+        self.results = results
+        self.jobs: int = options.jobs
+        self.most: int = options.most
+        self.reach = Path(options.cache) / reach
+        self.killers: dict[str, Counter[str]] = {}
+
+    def run(self, bench: Bench) -> None:
+        reach = measured(bench, self.reach)
+        bench.seconds = reach.seconds
+        tests_key = digest_of(*sorted({test.split("::")[0] for test in bench.items})) + f":{self.most}"
+        began = told = time.monotonic()
+        for done, (name, said) in enumerate(bench.forked(self._tasks(reach, tests_key), judge, self.jobs), 1):
+            mutant = self.mutants[name]
+            killed_by = said.get("killed_by") or (f"({said['ended']})" if "ended" in said else None)
+            how = said.get("how", "")
+            self.results[name] = self.record.add(mutant, killed_by, how, said.get("tests", 0), tests_key)
+            if killed_by is not None:
+                self.killers.setdefault(_group(mutant), Counter())[killed_by] += 1
+            if time.monotonic() - told > EVERY_S:
+                told = time.monotonic()
+                alive = sum(one.killed_by is None for one in self.results.values())
+                sys.stderr.write(f"  {done} judged in {told - began:.0f} s, {alive} alive\n")
+
+    def _tasks(self, reach: Reach, tests_key: str) -> Iterator[tuple[str, Any]]:
+        for mutant in self.mutants.values():
+            known = self.record.known(mutant, tests_key)
+            if known is not None:
+                self.results[mutant.name] = known
+                continue
+            yield mutant.name, (mutant, self._in_order(mutant, reach))
+
+    def _in_order(self, mutant: Mutant, reach: Reach) -> list[str]:
+        """The test that killed it before, those that killed its neighbours, then the rest."""
+        tests = reach.of(mutant)
+        counted = self.killers.get(_group(mutant), Counter())
+        last = self.record.killer(mutant)
+        return sorted(tests, key=lambda test: (test != last, -counted[test]))[: self.most or None]
+
+
+def judge(bench: Bench, task: tuple[Mutant, list[str]]) -> Any:
+    """In a child: the mutant lives if every test passes. The first that fails ends the child before this returns."""
+    mutant, tests = task
+    install(mutant)
+    for test in tests:
+        bench.run(test)
+    return {"tests": len(tests)}
+
+
+def _group(mutant: Mutant) -> str:
+    return f"{mutant.module}.{mutant.function}"
+
+
+def _report(mutants: list[Mutant], results: dict[str, Result], options: argparse.Namespace) -> int:
+    why = argued()
+    table: dict[str, Counter[str]] = {}
+    open_ones: list[Mutant] = []
+    for mutant in mutants:
+        result = results[mutant.name]
+        fate = "killed" if result.killed_by else "equivalent" if mutant.name in why else "open"
+        table.setdefault(mutant.module, Counter())[fate] += 1
+        if fate == "open":
+            open_ones.append(mutant)
+        if fate == "open":
+            untested = "" if result.tests else "  (no test reaches it)"
+            _say(f"alive   {mutant.module}.py:{mutant.line}:{mutant.column} {mutant.name}{untested}")
+        elif options.killed and fate == "killed":
+            _say(
+                f"killed  {mutant.module}.py:{mutant.line}:{mutant.column} {mutant.name}  by {result.killed_by}"
+            )
+    _say(f"\n{'module':24}{'mutants':>9}{'killed':>9}{'equivalent':>12}{'open':>7}")
+    for module, counted in sorted(table.items(), key=lambda pair: (-pair[1]["open"], pair[0])):
+        _row(module, counted)
+    _row("all", sum(table.values(), Counter()))
+    killed = {name for name in why if name in results and results[name].killed_by}
+    for name in sorted(killed):
+        _say(f"argued to be equivalent, but killed: {name}")
+    return 1 if options.check and (open_ones or killed) else 0
+
+
+def _row(name: str, counted: Counter[str]) -> None:
+    total = sum(counted.values())
+    _say(f"{name:24}{total:>9}{counted['killed']:>9}{counted['equivalent']:>12}{counted['open']:>7}")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Attacks on what SECURITY.md promises, each really tried."""

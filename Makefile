@@ -11,7 +11,7 @@ export PYRIGHT_PYTHON_GLOBAL_NODE := 0
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYTHON
 
-.PHONY: help setup setup-base check format-check lint types imports tidy core test demo demo-race demo-recovery demo-cancel bench coverage format lock clean distclean
+.PHONY: help setup setup-base check format-check lint types imports tidy core test demo demo-race demo-recovery demo-cancel chaos bench coverage format lock clean distclean
 
 help: ## Say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ demo-recovery: setup-base ## One task through every class of failure, to the end
 
 demo-cancel: setup-base ## Cancels: acknowledged, not acknowledged, and a word that comes too late
 	@$(PY) -m tenure.cli.main demo cancel $(ARGS)
+
+chaos: setup ## Half an hour of faults on real processes, then what became of everything (ARGS='--minutes 5 --seed 1')
+	@$(PY) -m tests.chaos --install $(ARGS)
 
 bench: setup ## Measure, as JSON lines with ratios within this one run
 	@$(PY) -m bench $(ARGS)

@@ -52,6 +52,12 @@ class OverloadedError(UnavailableError):
     code = "overloaded"
 
 
+class RateLimitedError(OverloadedError):
+    """One token asks more often than the hub lets one ask, or one address guesses tokens. Nothing happened; come back."""
+
+    code = "rate_limited"
+
+
 class StorageFullError(UnavailableError):
     """The disk (or the database) has no room, so the write was not made. Free space, then send it again."""
 

@@ -26,23 +26,23 @@ def main() -> int:
     if asked.install:
         say(install_faketime())
     seed = asked.seed if asked.seed is not None else secrets.randbelow(1_000_000)
-    orders = Orders(seconds=asked.minutes * 60, seed=seed, without=tuple(asked.without))
+    orders = Orders(seconds=asked.minutes * 60, seed=seed, without=tuple(asked.without), brief=asked.brief)
     return ran(orders, keep=asked.keep)
 
 
 def ran(orders: Orders, *, keep: bool) -> int:
     """One run; the exit code."""
     folder = Path(tempfile.mkdtemp(prefix="tenure-chaos-"))
-    run = f"{folder.name}-{secrets.token_hex(4)}"
+    run = str(folder)
     (folder / "trial").mkdir()
     (folder / "trial" / "boot_id").write_text("trial\n")
     abilities = Abilities(folder / "trial", orders.without)
     say(f"chaos: {folder} seed {orders.seed}")
-    words = [sys.executable, "-m", "tests.chaos.reaper", run, str(folder)]
+    words = [sys.executable, "-m", "tests.chaos.reaper", run]
     reaper = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
     wrong = True
     try:
-        outcome = asyncio.run(interruptible(Driver(folder, run, abilities, orders)))
+        outcome = asyncio.run(interruptible(Driver(folder, abilities, orders)))
         text = summary(outcome)
         (folder / "summary.txt").write_text(text + "\n")
         say(text)
@@ -75,6 +75,9 @@ def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0, help="how long faults are injected")
     parser.add_argument("--seed", type=int, help="of the plan of faults and of the work; else any")
+    parser.add_argument(
+        "--brief", action="store_true", help="little work and short faults, for a run of well under a minute"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the folder though nothing is wrong")
     parser.add_argument(
         "--without", action="append", default=[], metavar="KIND", help="a kind of fault to leave out"

@@ -178,28 +178,30 @@ class Crew:
         self._desk, self._place = desk, place
         self._chance = random.Random(seed + 1)
         self.known: list[str] = []
-        self._sent: dict[str, TaskRequest] = {}
+        self._count = 0
 
     async def submitting(self, name: str, ended: asyncio.Event, every_s: float) -> None:
         """New Tasks; now and then the same again, two at once, or a batch."""
         desk, chance = self._desk(name), self._chance
+        sent: dict[str, TaskRequest] = {}
         while not await waited(ended, chance.uniform(0.3, 1.7) * every_s):
             roll = chance.random()
             if roll < 0.15:
                 made = dict(self._new() for _ in range(chance.randint(2, 4)))
+                sent |= made
                 self.known += await desk.submit_many(made)
                 continue
-            key, asked = chance.choice(list(self._sent.items())) if self._sent and roll < 0.3 else self._new()
+            key, asked = chance.choice(list(sent.items())) if sent and roll < 0.3 else self._new()
+            sent[key] = asked
             times = 2 if chance.random() < 0.1 else 1
             for found in await asyncio.gather(*(desk.submit(key, asked) for _ in range(times))):
                 if found is not None and found not in self.known:
                     self.known.append(found)
 
     def _new(self) -> tuple[str, TaskRequest]:
-        number = len(self._sent) + 1
-        op = f"op-{number:05d}"
-        self._sent[op] = drawn_task(self._chance, op, self._place, self.known[-20:])
-        return op, self._sent[op]
+        self._count += 1
+        op = f"op-{self._count:05d}"
+        return op, drawn_task(self._chance, op, self._place, self.known[-20:])
 
     async def canceling(self, ended: asyncio.Event, every_s: float) -> None:
         desk, chance = self._desk("canceler"), self._chance

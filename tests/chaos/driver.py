@@ -14,17 +14,12 @@ from msgspec import Struct
 
 from tenure.client.hub import HubClient
 from tenure.sim.checkers import entry as en
-
-try:
-    from tenure.sim.checkers.checking import check, looked_at
-except ImportError:
-    check = lambda h: []
-    looked_at = lambda h: {}
+from tenure.sim.checkers.checking import check, looked_at
 from tenure.sim.checkers.history import Recorder
 from tests.chaos.checks import Final, all_checks
 from tests.chaos.clients import CALL_S, Crew, Desk
 from tests.chaos.ending import come_to_rest, heal, read_all
-from tests.chaos.fleet import Fleet
+from tests.chaos.fleet import CLIENTS, Fleet
 from tests.chaos.injector import Injector, waited
 from tests.chaos.leftovers import Leftovers, left_over
 from tests.chaos.logs import Noise, noise
@@ -35,6 +30,8 @@ from tests.chaos.plan import Fault, plan
 from tests.chaos.provider import whole_lines
 
 TEND_S = 0.1
+BRIEF_S = 2.0
+NO_ROOM = "storage_full"
 CALM_S = 3.0
 """How long everything works undisturbed before the first fault."""
 
@@ -45,16 +42,17 @@ class Orders(Struct, frozen=True):
     seconds: float
     seed: int
     rest_s: float = 300.0
-    submitters: int = 2
     every_s: float = 1.2
     without: tuple[str, ...] = ()
     """Kinds of faults, and faults of the provider, to leave out."""
+    brief: bool = False
+    """Faults last for a few seconds at most, and no task is meant to last."""
 
     @property
     def faults(self) -> list[Fault]:
         return [
             one
-            for one in plan(self.seed, self.seconds)
+            for one in plan(self.seed, self.seconds, BRIEF_S if self.brief else None)
             if one.kind not in self.without and one.what not in self.without
         ]
 
@@ -71,7 +69,7 @@ class Outcome(Struct):
     final: Final | None
     person: dict[str, int]
     asked: dict[str, int]
-    own_deaths: dict[str, list[int]]
+    own_deaths: dict[str, list[str]]
     starts: dict[str, int]
     exit_codes: dict[str, int | None]
     outside: dict[str, int]
@@ -85,9 +83,9 @@ class Outcome(Struct):
 class Driver:
     """Everything of one run in one event loop."""
 
-    def __init__(self, folder: Path, run: str, abilities: Abilities, orders: Orders) -> None:
+    def __init__(self, folder: Path, abilities: Abilities, orders: Orders) -> None:
         self.folder, self.orders = folder, orders
-        self.fleet = Fleet(folder, run, abilities)
+        self.fleet = Fleet(folder, abilities)
         self.ended, self.over = asyncio.Event(), asyncio.Event()
         self.recorder = Recorder((folder / "history.jsonl").open("ab"))
         self.desks: list[Desk] = []
@@ -114,8 +112,8 @@ class Driver:
         crew = Crew(self.desk, fleet.place, orders.seed)
         person = Person(self.desk("person"), fleet.provider_log, fleet.remotes, orders.seed)
         working = [
-            *(crew.submitting(f"submitter{n}", self.ended, orders.every_s) for n in range(orders.submitters)),
-            *(crew.reading(f"reader{n}", self.ended) for n in range(2)),
+            *(crew.submitting(name, self.ended, orders.every_s) for name in CLIENTS if "submitter" in name),
+            *(crew.reading(name, self.ended) for name in CLIENTS if "reader" in name),
             crew.canceling(self.ended, 4.0),
             person.answering(self.ended),
         ]
@@ -142,7 +140,7 @@ class Driver:
             self.fleet.tend()
 
     def desk(self, name: str) -> Desk:
-        client = HubClient(self.fleet.url, self.fleet.token, timeout_s=CALL_S)
+        client = HubClient(self.fleet.url, self.fleet.tokens[name], timeout_s=CALL_S)
         self._stack.push_async_callback(client.close)
         self.desks.append(Desk(name, client, self.recorder))
         return self.desks[-1]
@@ -171,6 +169,7 @@ class Driver:
         violations["left over"] = leftovers.problems
         sounds = noise(self.folder / "logs")
         violations["logs"] = sounds.violations
+        violations["deaths"] = deaths(fleet, codes)
         return Outcome(
             orders=self.orders,
             missing=fleet.abilities.missing,
@@ -225,6 +224,19 @@ class Driver:
                 )
             )
         add(en.Observed(kinds=("executions", "record", "people")))
+
+
+def deaths(fleet: Fleet, codes: dict[str, int | None]) -> list[str]:
+    """Who ended though nobody had killed it, but for want of room; and whose polite end was none."""
+    problems = [
+        f"{name} ended by itself: {one}"
+        for name, program in fleet.programs.items()
+        for one in program.deaths
+        if NO_ROOM not in one
+    ]
+    return problems + [
+        f"{name} was asked to end and ended with {code}" for name, code in codes.items() if code != 0
+    ]
 
 
 def op_key(effect: Any) -> tuple[str, str]:

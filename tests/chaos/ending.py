@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from tenure.errors import TenureError
 from tenure.sim.checkers import entry as en
+from tenure.wire.api import EventBody, TaskBody
 from tests.chaos.checks import Final
 from tests.chaos.clients import Desk
 from tests.chaos.fleet import DISK, Fleet
@@ -23,7 +24,8 @@ READ_S = 60.0
 
 
 async def heal(fleet: Fleet) -> None:
-    """Nothing is broken any more. Clocks stay where they were moved to: a clock is not healed by moving it once more."""
+    """Nothing is broken any more."""
+    fleet.heal_clocks()
     for name in ("hub", "n1") if fleet.abilities.can_mount else ():
         await asyncio.to_thread(fleet.abilities.free, fleet.home(name), DISK)
     for link in fleet.links.values():
@@ -74,12 +76,12 @@ async def read_all(desk: Desk) -> Final:
     return Final(tasks, attempts, tuple(effects), items, tuple(events))
 
 
-async def every_task(desk: Desk) -> list[object]:
+async def every_task(desk: Desk) -> list[TaskBody]:
     return [one async for one in desk.client.every_task()]
 
 
-async def every_event(desk: Desk) -> list[object]:
-    found: list[object] = []
+async def every_event(desk: Desk) -> list[EventBody]:
+    found: list[EventBody] = []
     after = 0
     while (page := await desk.client.events(after=after, limit=PAGE)).events:
         found += page.events

@@ -21,12 +21,15 @@ from pathlib import Path
 
 import httpx
 
+from tenure.client.hub import HubClient
 from tests.chaos.machine import Abilities
 from tests.chaos.plan import GRACE_S, LEASE_S, NODES
 from tests.chaos.processes import MACHINE, RUN, Program, kill_all
 from tests.chaos.proxy import Link, passed
 from tests.chaos.work import POOL
 
+CLIENTS = ("submitter0", "submitter1", "reader0", "reader1", "canceler", "person")
+"""Who speaks to the hub, each under a token of its own."""
 START_S = 60.0
 DISK = "256m"
 GIT = {
@@ -78,16 +81,16 @@ RECIPIENT = """
 name = "{name}"
 allow_command = true
 capacity = 2
-strip_env = ["LD_PRELOAD", "PYTHONPATH", "FAKETIME*", "NO_FAKE_STAT"]
+strip_env = ["PYTHONPATH"]
 pools = ["{pool}"]
 """
 
 
 class Fleet:
-    """All that runs. `folder`: everything of the run; `run`: the mark of its processes."""
+    """All that runs. `folder`: everything of the run, and as text the mark of its processes."""
 
-    def __init__(self, folder: Path, run: str, abilities: Abilities) -> None:
-        self.folder, self.run, self.abilities = folder, run, abilities
+    def __init__(self, folder: Path, abilities: Abilities) -> None:
+        self.folder, self.run, self.abilities = folder, str(folder), abilities
         self.ports = dict(
             zip(("hub", "provider", "hub-provider", "clients", *NODES), free_ports(7), strict=True)
         )
@@ -95,7 +98,8 @@ class Fleet:
         self.provider_log = folder / "provider.jsonl"
         self.remotes, self.source = folder / "remotes", folder / "source"
         self.base_sha = ""
-        self.token = ""
+        self.tokens: dict[str, str] = {}
+        self.furthest: dict[str, int] = {}
         self.programs: dict[str, Program] = {}
         self.links = {
             **{name: Link(name, self.ports[name], self.ports["hub"]) for name in NODES},
@@ -191,7 +195,10 @@ class Fleet:
         await self.tenure("hub", "provider", "add", "forge", stdin="any-token")
         self.add("hub", tenure_words(self.home("hub"), "hub", "--json"))
         await self.hub_answers()
-        self.token = (await self.tenure("hub", "token", "issue", "chaos", "--role", "operator")).strip()
+        root = (await self.tenure("hub", "token", "issue", "root", "--role", "operator")).strip()
+        async with HubClient(f"http://127.0.0.1:{self.ports['hub']}", root) as client:
+            for name in CLIENTS:
+                self.tokens[name] = (await client.issue_token(name, "operator")).token
         for name in NODES:
             join = (await self.tenure("hub", "token", "issue", name, "--role", "join")).strip()
             await self.tenure(name, "enroll", f"http://127.0.0.1:{self.ports[name]}", stdin=join)
@@ -244,11 +251,27 @@ class Fleet:
             )
         return ran.stdout
 
+    def move_clock(self, machine: str, seconds: int) -> None:
+        """The wall clock of a machine is moved against where it stands."""
+        file = self.folder / "clocks" / machine
+        stands = int(file.read_text()) + seconds
+        self.furthest[machine] = max(self.furthest.get(machine, 0), stands)
+        beside = file.with_suffix(".new")
+        beside.write_text(f"{stands:+d}")
+        beside.rename(file)
+
+    def heal_clocks(self) -> None:
+        """Each goes to the furthest that it ever stood at: a clock that went back delays what it had promised, and who waits
+        for it would wait for as long as it went back."""
+        for machine, furthest in list(self.furthest.items()):
+            self.move_clock(machine, furthest - int((self.folder / "clocks" / machine).read_text()))
+
     def reboot(self, name: str, down_s: float) -> int:
         """The machine goes down with everything on it; it comes back under another boot id. How many processes died."""
-        self.programs[name].kill(down_s)
+        self.programs[name].kill(float("inf"))
         killed = kill_all(self.run, name)
         (self.folder / "machines" / name / "boot_id").write_text(f"{uuid.uuid4()}\n")
+        self.programs[name].down_until = time.monotonic() + down_s
         return killed
 
     async def stop(self) -> dict[str, int | None]:

@@ -143,11 +143,7 @@ class Injector:
 
     async def do_clock(self, fault: Fault) -> bool:
         """The wall clock is moved by so much against where it stands."""
-        file = self.fleet.folder / "clocks" / fault.target
-        moved = int(file.read_text()) + int(fault.value)
-        beside = file.with_suffix(".new")
-        beside.write_text(f"{moved:+d}")
-        beside.rename(file)
+        self.fleet.move_clock(fault.target, int(fault.value))
         return True
 
     async def do_starve(self, fault: Fault) -> bool:

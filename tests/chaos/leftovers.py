@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from tests.chaos.fleet import Fleet
-from tests.chaos.processes import kill_all, look, seen
+from tests.chaos.processes import kill_all, seen
 
 SHARED = Path("/dev/shm")
 CGROUPS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
@@ -37,8 +37,12 @@ class Leftovers(Struct, frozen=True):
 
 def left_over(fleet: Fleet, *, running: bool) -> Leftovers:
     """`running`: the fleet is at rest and still up, so only what belongs to Attempts is too much."""
-    found = [one for one in seen(fleet.run) if one.machine or one.attempt]
-    told = [f"{one.pid} on {one.machine}: {' '.join(one.words)[:120]}" for one in found if one.attempt]
+    found = seen(fleet.run)
+    told = [
+        f"{one.pid} on {one.machine}: {' '.join(one.words)[:120]}"
+        for one in found
+        if one.attempt or one.is_runner
+    ]
     if running:
         return Leftovers(told, [], [])
     rest = [f"{one.pid} on {one.machine}: {' '.join(one.words)[:120]}" for one in found]
@@ -66,4 +70,4 @@ def clean_up(run: str, folder: Path, unmount: Any) -> None:
 
 
 def look_gone(pid: int) -> bool:
-    return look(pid) is None and not Path(f"/proc/{pid}").exists()
+    return not Path(f"/proc/{pid}").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 NODES = ("n1", "n2", "n3")
 LINKS = (*NODES, "provider", "clients")
@@ -56,8 +57,9 @@ class Fault(Struct, frozen=True):
     what: str = ""
 
 
-def plan(seed: int, seconds: float) -> list[Fault]:
-    """Every card of the deck comes up before any comes up again, so that a long run meets each kind about equally often."""
+def plan(seed: int, seconds: float, most_s: float | None = None) -> list[Fault]:
+    """Every card of the deck comes up before any comes up again, so that a long run meets each kind about equally often.
+    `most_s`: how long one may last."""
     chance = random.Random(seed)
     made: list[Fault] = []
     cards: list[tuple[str, str]] = []
@@ -67,7 +69,8 @@ def plan(seed: int, seconds: float) -> list[Fault]:
             cards = [(kind, target) for kind, target, times in DECK for _ in range(times)]
             chance.shuffle(cards)
         kind, target = cards.pop()
-        made.append(drawn(chance, len(made), at_s, kind, target))
+        one = drawn(chance, len(made), at_s, kind, target)
+        made.append(one if most_s is None else replace(one, for_s=min(one.for_s, most_s)))
         at_s += chance.uniform(*GAP_S)
     return made
 

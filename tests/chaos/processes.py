@@ -1,7 +1,8 @@
 """Processes that belong to a run, found by the mark in their environment and touched by pid only.
 
-Every process of a run inherits `CHAOS_RUN`, and those of a node's machine `CHAOS_MACHINE`. So a runner, a harness or a
-stray grandchild is found whoever started it, and nothing of anybody else's is."""
+Every process of a run inherits `CHAOS_RUN`, the run's folder, and those of a node's machine `CHAOS_MACHINE`; a runner, which is
+started without an environment, works in a folder below the run's. So a runner, a harness or a stray grandchild is found
+whoever started it, and nothing of anybody else's is."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
+RUNNER = "/node/runner/"
 RUN, MACHINE, ATTEMPT = "CHAOS_RUN", "CHAOS_MACHINE", "TENURE_ATTEMPT_MARKER"
 END_S = 10.0
 
@@ -30,7 +31,7 @@ class Seen(Struct, frozen=True):
 
     @property
     def is_runner(self) -> bool:
-        return any("node/runner" in one for one in self.words[:6])
+        return any(RUNNER in one for one in self.words[:6])
 
     @property
     def is_harness(self) -> bool:
@@ -38,32 +39,47 @@ class Seen(Struct, frozen=True):
 
 
 def seen(run: str) -> list[Seen]:
-    """Every live process that carries this run's mark, zombies left out."""
+    """Every live process of this run, zombies left out."""
     pids = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdecimal()]
-    return [found[0] for found in map(look, pids) if found is not None and found[1] == run]
+    return [one for one in (look(pid, run) for pid in pids) if one is not None]
 
 
-def look(pid: int) -> tuple[Seen, str] | None:
+def look(pid: int, run: str) -> Seen | None:
+    """The process, if it is this run's and alive."""
     folder = Path("/proc") / str(pid)
     try:
-        told = (folder / "environ").read_bytes()
-        if RUN.encode() not in told:
-            return None
-        variables = dict(one.partition("=")[::2] for one in told.decode("utf-8", "replace").split("\0"))
-        stat = (folder / "stat").read_text().rpartition(")")[2].split()
+        told = (folder / "environ").read_bytes().decode("utf-8", "replace")
         words = tuple((folder / "cmdline").read_bytes().decode("utf-8", "replace").split("\0"))
+        pairs = (one.partition("=") for one in told.split("\0"))
+        variables = {name: value for name, _, value in pairs}
+        machine = variables.get(MACHINE, "") if variables.get(RUN) == run else machine_of(folder, words, run)
+        stat = (folder / "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
-    if stat[0] in ("Z", "X") or RUN not in variables:
+    if machine is None or stat[0] in ("Z", "X"):
         return None
-    one = Seen(pid, int(stat[19]), words, variables.get(MACHINE, ""), variables.get(ATTEMPT, ""))
-    return one, variables[RUN]
+    return Seen(pid, int(stat[19]), words, machine, variables.get(ATTEMPT, ""))
+
+
+def machine_of(folder: Path, words: tuple[str, ...], run: str) -> str | None:
+    """A runner has no environment; it is known by its run folder, as an argument, as its working folder, or open."""
+    if not any(RUNNER in one for one in words[:6]):
+        return None
+    paths = [*words, str((folder / "cwd").readlink())]
+    for one in (folder / "fd").iterdir():
+        with contextlib.suppress(OSError):
+            paths.append(str(one.readlink()))
+    below = f"{run}/machines/"
+    return next((one.removeprefix(below).split("/")[0] for one in paths if one.startswith(below)), None)
 
 
 def send(one: Seen, number: signal.Signals) -> bool:
     """Whether it was still that process."""
-    found = look(one.pid)
-    if found is None or found[0].began != one.began:
+    try:
+        stat = Path(f"/proc/{one.pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return False
+    if int(stat[19]) != one.began or stat[0] in ("Z", "X"):
         return False
     with contextlib.suppress(ProcessLookupError):
         os.kill(one.pid, number)
@@ -94,7 +110,7 @@ class Program:
         self.starts = 0
         self.down_until = 0.0
         self.killed_by_us = False
-        self.deaths: list[int] = []
+        self.deaths: list[str] = []
 
     def start(self) -> None:
         self.killed_by_us = False
@@ -126,7 +142,7 @@ class Program:
             if code is None:
                 return
             if not self.killed_by_us:
-                self.deaths.append(code)
+                self.deaths.append(f"exit {code}: {last_line(self.log)[:400]}")
                 self.down_until = time.monotonic() + 1.0
             self.process = None
         if time.monotonic() >= self.down_until:
@@ -145,8 +161,6 @@ class Program:
             return None
 
 
-def cgroups(markers: Iterator[str]) -> list[Path]:
-    """cgroup folders of these attempts that are still there."""
-    wanted = {f"tenure-{one}" for one in markers if one}
-    roots = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
-    return [path for root in roots if root.is_dir() for path in root.glob("tenure-*") if path.name in wanted]
+def last_line(log: Path) -> str:
+    lines = log.read_text("utf-8", "replace").splitlines()
+    return lines[-1] if lines else ""

@@ -1,4 +1,4 @@
-"""Cleans up after a run whose driver was killed: `python -m tests.chaos.reaper RUN FOLDER`.
+"""Cleans up after a run whose driver was killed: `python -m tests.chaos.reaper FOLDER`.
 
 It waits for the end of its standard input, which the driver holds open for as long as it lives, however it ends."""
 
@@ -16,8 +16,8 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     sys.stdin.buffer.read()
-    run, folder = sys.argv[1], Path(sys.argv[2])
-    clean_up(run, folder, lambda: unmount_below(folder))
+    folder = Path(sys.argv[1])
+    clean_up(str(folder), folder, lambda: unmount_below(folder))
 
 
 def unmount_below(folder: Path) -> None:

@@ -41,8 +41,20 @@ from tests.hostile.bodies import BODIES
 from tests.hostile.roles import HAND_OVER, MAY, PUBLIC
 from tests.hostile.stage import WEBHOOK_SECRET, Stage, stage
 
-WHO = ("nobody", "stranger", "revoked", "join", "viewer", "submitter", "agent", "node", "operator")
-"""Those who may least first: what they are refused changes nothing for the others."""
+WHO = (
+    "nobody",
+    "stranger",
+    "revoked",
+    "join",
+    "viewer",
+    "submitter",
+    "agent",
+    "node",
+    "outsider",
+    "operator",
+)
+"""Those who may least first: what they are refused changes nothing for the others. The outsider is an operator whose token
+is bound to a project in which there is nothing."""
 SEEDED, EXAMPLE, SPOILED = 0.7, 0.35, 0.6
 """Of the cases: those in which names are replaced by real ones; those whose body is the description's own example; of
 these, those in which something else stands in one place."""
@@ -58,6 +70,14 @@ CHECKS = [
     checks.content_type_conformance,
     checks.response_schema_conformance,
     checks.response_headers_conformance,
+]
+ERROR_BYTES = 40_000
+"""A sentence and a few facts; what was sent is never sent back whole."""
+CALM = [
+    HealthCheck.too_slow,
+    HealthCheck.data_too_large,
+    HealthCheck.filter_too_much,
+    HealthCheck.large_base_example,
 ]
 MODES = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
 
@@ -104,13 +124,18 @@ def operations(schema: Any) -> dict[str, Any]:
 
 
 def attack(
-    names: list[str], examples: int, *, folder: Callable[[], Path | None] = lambda: None, start: int = 0
+    names: list[str],
+    examples: int,
+    *,
+    folder: Callable[[], Path | None] = lambda: None,
+    start: int = 0,
+    modes: tuple[Any, ...] = MODES,
 ) -> Run:
-    """Send `examples` cases of each kind to each of these operations, each over a stage of its own."""
+    """Send `examples` cases of each kind to each of these operations, all over one stage."""
     run, known = Run(), operations(description_of_all())
-    for name in names:
-        with Standing(folder()) as standing:
-            for mode in MODES:
+    with Standing(folder()) as standing:
+        for name in names:
+            for mode in modes:
                 with contextlib.suppress(Unsatisfiable):
                     _attack_one(run, standing, known[name], mode, examples, start)
     return run
@@ -120,7 +145,7 @@ def _attack_one(run: Run, standing: Standing, operation: Any, mode: Any, example
     @seed(start)
     @settings(
         max_examples=examples, deadline=None, database=None, derandomize=False, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=CALM,
     )  # fmt: skip
     @given(case=operation.as_strategy(generation_mode=mode), dice=st.integers(0, 2**32))
     def send(case: Any, dice: int) -> None:
@@ -171,7 +196,7 @@ class Standing:
     def _restore(self) -> None:
         """A token that was revoked would make the rest of the run one long 401."""
         tokens = self.stage.lab.hub.access
-        for who in ("operator", "submitter", "viewer", "join", "node"):
+        for who in ("operator", "submitter", "viewer", "join", "outsider", "node"):
             try:
                 self.wait(tokens.authenticate(f"Bearer {self.stage.bearers[who]}"))
             except Exception:  # noqa: BLE001 - whatever it is, a new stage helps
@@ -195,7 +220,7 @@ def dressed(case: Any, on: Stage, dice: random.Random) -> Request | None:
     if dice.random() < EXAMPLE:
         case.body = exemplary(case, dice)
     if dice.random() < SEEDED:
-        case.path_parameters = seeded(case.path_parameters, on, dice)
+        case.path_parameters = placed(case, on, dice)
         case.query = seeded(case.query, on, dice)
         case.body = seeded(case.body, on, dice)
     patient(case.body)
@@ -208,7 +233,9 @@ def dressed(case: Any, on: Stage, dice: random.Random) -> Request | None:
     body = prepared.body or b""
     content = body if isinstance(body, bytes) else str(body).encode("utf-8", "surrogatepass")
     headers = [(_bytes(name), _bytes(value)) for name, value in prepared.headers.items()]
-    headers = [one for one in headers if one[0].lower() not in (b"content-length", b"host", b"accept-encoding")]
+    headers = [
+        one for one in headers if one[0].lower() not in (b"content-length", b"host", b"accept-encoding")
+    ]
     if not any(name.lower() == b"tenure-contract" for name, _ in headers) and dice.random() < 0.9:
         headers.append((b"tenure-contract", b"1"))
     if path.startswith(b"/v1/webhooks/"):
@@ -255,6 +282,16 @@ def seeded(value: Any, on: Stage, dice: random.Random) -> Any:
     return [seeded(one, on, dice) for one in value] if isinstance(value, list) else value
 
 
+def placed(case: Any, on: Stage, dice: random.Random) -> Any:
+    """The parts of the path, those of what the operation is about."""
+    parts = seeded(case.path_parameters, on, dice)
+    own = on.seeds.own(case.operation.definition.raw["operationId"])
+    if not parts or not own or dice.random() < 0.2:
+        return parts
+    chosen = dice.choice(own)
+    return {name: chosen.get(name, value) for name, value in parts.items()}
+
+
 def _named(name: Any, value: Any, on: Stage, dice: random.Random) -> Any:
     found = on.seeds.of(str(name))
     if found and not isinstance(value, dict | list) and dice.random() < 0.8:
@@ -290,7 +327,8 @@ def judge(operation: str, who: str, answer: Answer, on: Stage) -> Iterator[str]:
         yield f"answered {answer.status}"
     if answer.status >= 400:
         yield from _error(answer)
-    if operation not in PUBLIC and who not in MAY[operation] and answer.status < 400:
+    role = "operator" if who == "outsider" else who
+    if operation not in PUBLIC and role not in MAY[operation] and answer.status < 400:
         yield "this role must not reach it"
     if operation in PUBLIC and answer.status in (401, 403) and operation != "receive_webhook":
         yield "it needs no token"
@@ -298,6 +336,8 @@ def judge(operation: str, who: str, answer: Answer, on: Stage) -> Iterator[str]:
         yield "it tells of its own insides"
     if operation not in HAND_OVER or answer.status >= 300:
         yield from (f"it tells a secret: {one[:12]}…" for one in on.secrets if one.encode() in answer.body)
+    if who == "outsider" and any(one in answer.body for one in on.inside):
+        yield "it tells of another project"
     names = {name.lower() for name, _ in answer.headers}
     if not {b"x-content-type-options", b"cache-control", b"content-security-policy"} <= names:
         yield f"a header that each answer has is missing: {sorted(names)}"
@@ -316,6 +356,8 @@ def _error(answer: Answer) -> Iterator[str]:
         yield f"the code {problem.code!r} is none of ours"
     if problem.status != answer.status or problem.type != f"urn:tenure:error:{problem.code}":
         yield "the problem disagrees with its answer"
+    if len(answer.body) > ERROR_BYTES:
+        yield f"an error of {len(answer.body)} bytes"
     if not problem.detail.strip():
         yield "an error without a word"
 

@@ -29,7 +29,9 @@ class Answer(NamedTuple):
 
     @property
     def content_type(self) -> str:
-        return next((value.decode("latin-1") for name, value in self.headers if name.lower() == b"content-type"), "")
+        return next(
+            (value.decode("latin-1") for name, value in self.headers if name.lower() == b"content-type"), ""
+        )
 
 
 async def ask(app: Any, request: Request) -> Answer:
@@ -70,7 +72,9 @@ class _Talk:
             "raw_path": request.path,
             "query_string": request.query,
             "root_path": "",
-            "headers": [(name.lower(), value) for name, value in [(b"host", b"hub"), *request.headers, length]],
+            "headers": [
+                (name.lower(), value) for name, value in [(b"host", b"hub"), *request.headers, length]
+            ],
             "client": ("127.0.0.1", 40_000),
             "server": ("127.0.0.1", 8484),
             "state": {},

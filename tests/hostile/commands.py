@@ -11,7 +11,9 @@ from tenure.errors import EXIT_OF
 from tests.cli.lab import Called
 from tests.cli.test_reference import COMMANDS
 
-STARTING = frozenset({"up", "hub", "node", "enroll", "demo main", "demo race", "demo recovery", "demo cancel"})
+STARTING = frozenset(
+    {"up", "hub", "node", "enroll", "demo main", "demo race", "demo recovery", "demo cancel"}
+)
 """They start processes, or become one."""
 STAYING = frozenset({"run", "watch", "mcp"})
 """They go on until something happens."""

@@ -13,7 +13,7 @@ import json
 import random
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -30,7 +30,14 @@ from tenure.core import limits
 from tenure.core.policy import BUILT_IN
 from tenure.harness import protocol
 from tenure.harness.summary import summarize, turn_said
-from tenure.hub.leg_bounds import check_claim, check_credential, check_fence, check_outcome, check_renewal, check_snapshot
+from tenure.hub.leg_bounds import (
+    check_claim,
+    check_credential,
+    check_fence,
+    check_outcome,
+    check_renewal,
+    check_snapshot,
+)
 from tenure.hub.queries import place_in
 from tenure.node.run import folder as run_folder
 from tenure.node.run import messages, output
@@ -43,7 +50,8 @@ from tenure.wire import api, codec
 from tenure.wire import legs as ws
 from tenure.wire.policies import PolicyRequest
 
-KIB, MIB = 1024, 1024 * 1024
+MIB = 1024 * 1024
+LONGEST_MESSAGE = 20_000
 
 
 class Decoder(NamedTuple):
@@ -130,7 +138,9 @@ def some_settings(data: bytes) -> Any:
 def a_task(name: str) -> Callable[[bytes], Any]:
     def decode(data: bytes) -> Any:
         tables = task_file.read_task_file(at(name, data))
-        cli: Any = SimpleNamespace(settings=settings.Settings(), env={}, out=SimpleNamespace(note=lambda _: None))
+        cli: Any = SimpleNamespace(
+            settings=settings.Settings(), env={}, out=SimpleNamespace(note=lambda _: None)
+        )
         options = TaskOptions(no_repo=True, to="claude")
         if len(tables) > 1:
             return asyncio.run(task_file.batch_in(cli, [{**one, "base_sha": "a" * 40} for one in tables]))
@@ -233,7 +243,7 @@ def an_answer(data: bytes) -> Any:
 
 
 def sent_events(data: bytes) -> Any:
-    async def chunks() -> Any:
+    async def chunks() -> AsyncIterator[bytes]:
         for start in range(0, len(data), 7):
             yield data[start : start + 7]
 
@@ -243,7 +253,14 @@ def sent_events(data: bytes) -> Any:
     return asyncio.run(read())
 
 
-TOOLS = (argument.Progress, argument.Question, argument.PullRequest, argument.Labels, argument.Webhook, argument.Merge)
+TOOLS = (
+    argument.Progress,
+    argument.Question,
+    argument.PullRequest,
+    argument.Labels,
+    argument.Webhook,
+    argument.Merge,
+)
 
 
 def tool_arguments(data: bytes) -> Any:
@@ -361,12 +378,16 @@ def check(name: str, data: bytes) -> str:
     try:
         value = one.decode(data)
     except er.TenureError as error:
-        assert error.code in er.all_errors(), name
-        assert error.message.strip(), name
-        assert len(error.message) < 20_000, f"{name}: a message of {len(error.message)} characters"
-        return error.code
+        return _told(name, error)
     except one.refuses as error:
         return type(error).__name__
     if one.same is not None:
         assert one.same(value) == value, f"{name}: {value!r} is another value after encoding"
     return "value"
+
+
+def _told(name: str, error: er.TenureError) -> str:
+    assert error.code in er.all_errors(), name
+    assert error.message.strip(), name
+    assert len(error.message) < LONGEST_MESSAGE, f"{name}: a message of {len(error.message)} characters"
+    return error.code

@@ -23,18 +23,18 @@ ANSWERING = """
 approve reject resolve_effect store_policy choose_policy set_account pause resume close_circuit resolve_many
 resolve_attention resolve_attention_by_rest snooze_attention snooze_attention_by_rest assign_attention
 assign_attention_by_rest close_attention close_attention_by_rest reconcile_attempt forget_node release_node
-list_tokens issue_token revoke_token audit_export
+list_tokens issue_token rotate_token revoke_token audit_export
 """
 MAY: dict[str, frozenset[str]] = {
     **dict.fromkeys(LOOKING.split(), VIEWERS),
     **dict.fromkeys(GIVING_WORK.split(), SUBMITTERS),
     **dict.fromkeys(ANSWERING.split(), OPERATORS),
-    **dict.fromkeys("perform_effect agent_effects agent_context".split(), AGENTS),
-    **dict.fromkeys("claim acknowledge renew report reconcile".split(), NODES),
+    **dict.fromkeys(["perform_effect", "agent_effects", "agent_context"], AGENTS),
+    **dict.fromkeys(["claim", "acknowledge", "renew", "report", "reconcile"], NODES),
     "enroll": JOINERS,
 }
 """Who may do each operation, by the operation's id; all others are told 401 or 403."""
 PUBLIC = frozenset({"healthz", "readyz", "openapi", "receive_webhook"})
 """What needs no token. A webhook is signed instead."""
-HAND_OVER = {"issue_token": "token", "claim": "grants"}
+HAND_OVER = {"issue_token": "token", "rotate_token": "token", "claim": "grants"}
 """Operations whose answer holds a secret, because that is what they are for, and the field that it stands in."""

@@ -15,7 +15,16 @@ CORPUS = Path(__file__).parent / "fuzz" / "corpus"
 REGRESSION = Path(__file__).parent / "fuzz" / "regression"
 
 DEEP, LONG = 2_000, 20_000
-NUMBERS = (b"9" * LONG, b"1e999", b"-1e999", b"NaN", b"inf", b"0x" + b"f" * 5_000, b"1" * 25, b"0." + b"1" * LONG)
+NUMBERS = (
+    b"9" * LONG,
+    b"1e999",
+    b"-1e999",
+    b"NaN",
+    b"inf",
+    b"0x" + b"f" * 5_000,
+    b"1" * 25,
+    b"0." + b"1" * LONG,
+)
 PIECES = (
     b"\x00", b"\xff", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\r\n", b"\n", b"\x1b[2J", b'"', b"\\", b"\\u0000", b"\\ud800",
     b"{", b"}", b"[", b"]", b",", b":", b"=", b"#", b"'''", b'"""', b"[[", b"]]", b".", b"-", b"+", b"1e999", b"-0",
@@ -66,7 +75,9 @@ def _cut(seed: bytes, dice: random.Random) -> bytes:
     for _ in range(dice.randint(1, 4)):
         start = dice.randint(0, len(data))
         end = min(len(data), start + dice.choice((0, 0, 1, 3, 10, 100)))
-        put = dice.choice((dice.choice(PIECES), b"", bytes(data[start:end]) * 2, dice.randbytes(dice.randint(1, 4))))
+        put = dice.choice(
+            (dice.choice(PIECES), b"", bytes(data[start:end]) * 2, dice.randbytes(dice.randint(1, 4)))
+        )
         data[start:end] = put
     return bytes(data)
 

@@ -28,6 +28,8 @@ from tests.hub.lab import CREDENTIAL, Desk, Lab
 from tests.hub.test_on_sqlite import Disk
 
 PEOPLE = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.JOIN)
+INSIDE = "the-business-of-others"
+"""Stands in the objective of Tasks."""
 TOKENS = {str(role): f"tnr_person_{role}_{'p' * 24}" for role in PEOPLE}
 WEBHOOK_SECRET = "shared-with-the-forge-and-nobody-else"
 HUB_SECRET = "secret"
@@ -35,8 +37,12 @@ EVERYTHING = Scope(
     kinds=tuple(EffectKind), targets=("forge:*",), branches=("*",), approval=(EffectKind.MERGE,)
 )
 MANY = RecipientSpec("claude", "command", capacity=100, provider="acme", pools=("pool",))
-CREDENTIALS = frozenset({"nobody", "stranger", "revoked"})
-"""Who has no token that is good, by the names of `Stage.bearers`."""
+OWN_NAMES = {
+    "schedule": ["triage", "gone"],
+    "_node": ["laptop", "ghost", "left"],
+    "get_policy": ["careful", "default"],
+}
+"""What `name` is in the path, by a word of the operation."""
 
 
 class Seeds(Struct, frozen=True):
@@ -47,16 +53,29 @@ class Seeds(Struct, frozen=True):
     def of(self, name: str) -> list[Any]:
         return self.values.get(name, [])
 
+    def own(self, operation: str) -> list[dict[str, Any]]:
+        """Parts of a path that go together, for an operation whose parts are not what their names say."""
+        if operation.endswith("_by_rest"):
+            pairs = [one.partition("/") for one in self.of("item_id") if "/" in one]
+            return [{"item_id": first, "rest": rest} for first, _, rest in pairs]
+        for word, names in OWN_NAMES.items():
+            if word in operation:
+                return [{"name": name} for name in names]
+        if operation == "receive_webhook":
+            return [{"forge": "github", "name": "forge"}, {"forge": "gitlab", "name": "lab"}]
+        return []
+
 
 class Stage(NamedTuple):
     """`bearers`: what each role shows, None for nothing. `secrets`: what no answer may hold, but for those that hand it
-    over."""
+    over. `inside`: what only those see who are not bound to another project."""
 
     lab: Lab
     app: Any
     bearers: dict[str, str | None]
     seeds: Seeds
     secrets: tuple[str, ...]
+    inside: tuple[bytes, ...]
 
     async def ask(self, who: str, request: Request) -> Answer:
         bearer = self.bearers[who]
@@ -103,7 +122,7 @@ class Making:
         self.desk: Desk
         self.held: ws.Grant
         self.offered: ws.Grant
-        self.revoked = ""
+        self.revoked = self.outsider = ""
         self.effects: list[str] = []
 
     async def all(self) -> None:
@@ -128,9 +147,7 @@ class Making:
             await self.desk.report(grant, outcome=outcome)
         await self.post("operator", f"/v1/tasks/{await self._submitted('canceled')}/cancel", {})
         rejected = await self._submitted("rejected", approval=True)
-        await self.post(
-            "operator", f"/v1/approvals/{rejected}/reject", {"item_version": 1, "because": "no"}
-        )
+        await self.post("operator", f"/v1/approvals/{rejected}/reject", {"item_version": 1, "because": "no"})
         ended = self.tasks["completed"]
         await self.post(
             "submitter", f"/v1/tasks/{ended}/challenge", {"number": 1, "about": "claim", "because": "it is not so"}
@@ -196,6 +213,8 @@ class Making:
         )
         self.revoked = revoked["token"]
         await self.post("operator", f"/v1/tokens/{revoked['credential_id']}/revoke")
+        bound = {"name": "outsider", "role": "operator", "projects": ["elsewhere"]}
+        self.outsider = json.loads((await self.post("operator", "/v1/tokens", bound)).body)["token"]
         other = await self.lab.node("left", RecipientSpec("gemini", "command"))
         await other.start()
         await self.post("operator", "/v1/nodes/left/forget", {"because": "sold"})
@@ -211,7 +230,7 @@ class Making:
         return answer
 
     async def _submitted(self, name: str, **spec: Any) -> str:
-        body = {"objective": f"the one that is {name}", "to": "claude", **spec}
+        body = {"objective": f"{INSIDE} {name}", "to": "claude", **spec}
         headers = [
             (b"authorization", f"Bearer {TOKENS['submitter']}".encode()),
             (b"content-type", b"application/json"),
@@ -242,6 +261,7 @@ class Making:
             "stranger": "tnr_" + "0" * 40,
             "revoked": self.revoked,
             **TOKENS,
+            "outsider": self.outsider,
             "node": CREDENTIAL + "laptop",
             "agent": self.held.capability,
         }
@@ -249,7 +269,7 @@ class Making:
             *(one for one in bearers.values() if one is not None),
             WEBHOOK_SECRET, self.held.token, self.offered.token, self.offered.capability, CREDENTIAL + "ghost",
         )  # fmt: skip
-        return Stage(self.lab, self.app, bearers, await self._seeds(), secrets)
+        return Stage(self.lab, self.app, bearers, await self._seeds(), secrets, (INSIDE.encode(),))
 
     async def _seeds(self) -> Seeds:
         items = [one.item_id for one in await self.lab.hub.ledger.attention(False, 500, None)]

@@ -10,7 +10,16 @@ import pytest
 
 from tenure.core.attempt import Verdict
 from tests.cli.lab import Called, HubInThread, PlayedNode, called, hub_in_thread
-from tests.hostile.commands import ATTACKED, COMMANDS, STARTING, STAYING, WHOLE_MACHINE, problems, words_of
+from tests.hostile.commands import (
+    ATTACKED,
+    COMMANDS,
+    STARTING,
+    STAYING,
+    TEXTS,
+    WHOLE_MACHINE,
+    problems,
+    words_of,
+)
 
 LINES = 6
 
@@ -44,6 +53,19 @@ def test_a_command_with_anything_ends_in_a_code_of_the_tables(
         json = ["--json"] if dice.random() < 0.5 else []
         done = attempted(hub, [*words, *json])
         assert not problems(done, json=bool(json)), (words, done)
+
+
+@pytest.mark.parametrize("option", ["--home", "--config", "--hub", "--token"])
+def test_the_options_of_every_command_take_anything(
+    option: str, hub: HubInThread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for text in TEXTS:
+        for rest in (["list"], ["list", "--json"]):
+            # A folder that is named is made; nothing is to be made outside of this one.
+            value = str(tmp_path / text.replace("/", "_")[:200]) if option == "--home" else text
+            done = attempted(hub, [option, value, *rest])
+            assert not problems(done, json="--json" in rest), (option, text, done)
 
 
 def attempted(hub: HubInThread, words: list[str]) -> Called:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -190,6 +191,21 @@ async def test_a_secret_in_the_name_of_a_branch_is_never_shown(tmp_path: Path) -
     with pytest.raises(ForbiddenError, match="branch's name holds a secret") as caught:
         await check.check(Place(tmp_path, {}), scope(), NO_SHA, "a" * 40, f"refs/heads/tenure/{secret}")
     assert secret not in caught.value.message
+
+
+async def test_a_search_that_was_killed_says_nothing_of_the_push_but_that_it_may_come_again(
+    tmp_path: Path,
+) -> None:
+    async with push_scene(tmp_path) as scene:
+        agent = await scene.agent()
+        agent.commit()
+        check = cast("Any", scene.gate)._parts.check
+        rules, check._rules = check._rules, ("sh", "-c", "kill -9 $$")
+        said = await refused(scene, agent)
+        assert "unavailable" in said
+        assert "fewer commits" not in said
+        check._rules = rules
+        assert (await agent.push()).ok
 
 
 BAD_NAMES = (

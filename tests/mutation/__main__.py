@@ -110,7 +110,11 @@ class Stage:
         tests = reach.of(mutant)
         counted = self.killers.get(_group(mutant), Counter())
         last = self.record.killer(mutant)
-        return sorted(tests, key=lambda test: (test != last, -counted[test]))[: self.most or None]
+        tests.sort(key=lambda test: (test != last, -counted[test]))
+        if not self.most or len(tests) <= self.most:
+            return tests
+        step = len(tests) / self.most
+        return [*tests[:10], *(tests[round(place * step)] for place in range(10, self.most))]
 
 
 def judge(bench: Bench, task: tuple[Mutant, list[str]]) -> Any:

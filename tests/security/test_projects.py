@@ -103,38 +103,37 @@ def plain(text: str, ids: dict[str, str]) -> str:
     return text.replace("red.RED-nightly", "IT").replace("RED-nightly", "IT").replace("ghost", "IT")
 
 
-@pytest.mark.parametrize("route", with_ids(), ids=named)
-async def test_asking_for_anothers_is_answered_as_asking_for_what_never_was(two: Tenants, route: Any) -> None:
-    method = next(iter(sorted(route.http_methods - {"OPTIONS", "HEAD"})))
-    body = {"json": BODIES[named(route)]} if named(route) in BODIES else {}
-    theirs = {**two.ids, "subject": two.tasks["effect"]}
+async def test_asking_for_anothers_is_answered_as_asking_for_what_never_was(two: Tenants) -> None:
     before = len(two.lab.engine.rows)  # type: ignore[union-attr] - it runs
-    for ids_of in ({**theirs}, {**theirs, "subject": two.ids["effect_id"]}):
-        ghosts = (
-            {**GHOSTS, "subject": "e_00000000000000000000ghost"} if ids_of["subject"][0] == "e" else GHOSTS
-        )
-        foreign = await two.ask("blue-operator", method, filled(route, ids_of), **body)
-        ghost = await two.ask("blue-operator", method, filled(route, ghosts), **body)
-        assert foreign.status_code == ghost.status_code == 404, (foreign.text, ghost.text)
-        assert plain(foreign.text, ids_of) == plain(ghost.text, ghosts)
+    for route in with_ids():
+        method = next(iter(sorted(route.http_methods - {"OPTIONS", "HEAD"})))
+        body = {"json": BODIES[named(route)]} if named(route) in BODIES else {}
+        for kind, subject in (("t", two.tasks["effect"]), ("e", two.ids["effect_id"])):
+            theirs = {**two.ids, "subject": subject}
+            ghosts = {**GHOSTS, "subject": f"{kind}_00000000000000000000ghost"}
+            foreign = await two.ask("blue-operator", method, filled(route, theirs), **body)
+            ghost = await two.ask("blue-operator", method, filled(route, ghosts), **body)
+            assert foreign.status_code == ghost.status_code == 404, (named(route), foreign.text, ghost.text)
+            assert plain(foreign.text, theirs) == plain(ghost.text, ghosts), named(route)
     assert len(two.lab.engine.rows) == before  # type: ignore[union-attr] - it runs
 
 
-@pytest.mark.parametrize("route", without_ids(), ids=named)
-async def test_no_list_no_count_and_no_event_shows_anothers(two: Tenants, route: Any) -> None:
-    for query in (
+async def test_no_list_no_count_and_no_event_shows_anothers(two: Tenants) -> None:
+    queries = (
         "",
         "?closed=true",
         "?open=false",
         "?removed=true",
         "?submitted_by=RED-submitter",
         "?project=red",
-    ):
-        found = await two.ask("blue-operator", "GET", path_of(route) + query)
-        if query and found.status_code == 400:
-            continue  # no parameter of this one
-        assert found.status_code == 200, found.text
-        assert two.traces(found.text.replace("project=red", "")) == []
+    )
+    for route in without_ids():
+        for query in queries:
+            found = await two.ask("blue-operator", "GET", path_of(route) + query)
+            if query and found.status_code == 400:
+                continue  # no parameter of this one
+            assert found.status_code == 200, found.text
+            assert two.traces(found.text.replace("project=red", "")) == [], (named(route), query)
 
 
 async def test_the_red_themselves_and_whoever_is_not_bound_do_see_it(two: Tenants) -> None:

@@ -95,7 +95,10 @@ async def as_operator(one: Face, client: HubClient) -> None:
     assert not (await client.forget_node("laptop", "x")).replayed
     issued = await client.issue_token("ci", "viewer")
     assert (await client.tokens())[-1].credential_id == issued.credential_id
-    assert not (await client.revoke_token(issued.credential_id)).replayed
+    rotated = await client.rotate_token(issued.credential_id, "it was on a laptop that is lost")
+    assert (rotated.name, rotated.role) == ("ci", "viewer")
+    assert (await client.revoke_token(issued.credential_id)).replayed
+    assert not (await client.revoke_token(rotated.credential_id)).replayed
 
 
 async def about_effects(one: Face, client: HubClient) -> None:

@@ -65,6 +65,7 @@ CATALOG: dict[str, tuple[Row, ...]] = {
         ("audit", "audit", "Prove that the record is what it was."),
         ("doctor", "doctor", "Check this machine and say what to do."),
         ("settings", "settings", "Show the settings that hold, and where each comes from."),
+        ("sim", "sim", "Attack the engine in simulated worlds."),
         ("demo", "demo", "See it survive crashes, for real."),
         ("version", "version", "Show the version."),
     ),

@@ -8,6 +8,7 @@ over. Neither does anything twice.
 
 from __future__ import annotations
 
+import ssl
 from typing import Any, Self, final
 
 import httpx
@@ -55,7 +56,7 @@ class AgentClient:
         capability: str,
         *,
         transport: httpx.AsyncBaseTransport | None = None,
-        verify: bool | str = True,
+        verify: bool | str | ssl.SSLContext = True,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
         """`transport` is the network, when it is handed in; `verify` a file of certificates to trust."""

@@ -4,9 +4,8 @@ answers. `HubClient` has it."""
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
 
-from tenure.client.link import Ask, Effect, Link
+from tenure.client.link import Ask, Effect, Link, path_part
 from tenure.core.commands import Done
 from tenure.wire import recovery as rb
 from tenure.wire.api import TaskBody
@@ -137,7 +136,7 @@ class Deciding:
 
 def _piece(text: str) -> str:
     """A piece of a path; an Attempt's slash does not divide it."""
-    return quote(text, safe="")
+    return path_part(text)
 
 
 def _question(item_id: str) -> str:

@@ -8,16 +8,16 @@ A submit is safe to repeat because it has a key: name the operation with it (`ni
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Self, final
-from urllib.parse import quote
 
 import httpx
 
 from tenure import errors as er
 from tenure.client.deciding import Deciding
 from tenure.client.event_stream import sent_events
-from tenure.client.link import TIMEOUT_S, Ask, Effect, Link
+from tenure.client.link import TIMEOUT_S, Ask, Effect, Link, path_part
 from tenure.client.operating import Operating
 from tenure.core.commands import Done
 from tenure.core.limits import BATCH
@@ -42,7 +42,7 @@ class HubClient(Deciding, Operating):
         token: str | None = None,
         *,
         transport: httpx.AsyncBaseTransport | None = None,
-        verify: bool | str = True,
+        verify: bool | str | ssl.SSLContext = True,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
         """`transport` is the network, when it is handed in; `verify` a file of certificates to trust."""
@@ -212,14 +212,23 @@ class HubClient(Deciding, Operating):
         """Tokens, without their secrets, in the order of their ids."""
         return await self._read(tuple[api.TokenBody, ...], "/v1/tokens", after=after, limit=limit)
 
-    async def issue_token(self, name: str, role: str) -> api.TokenReply:
-        """Make a token. Its secret is in this answer and nowhere else."""
-        body = api.TokenRequest(name=name, role=role)
+    async def issue_token(
+        self, name: str, role: str, projects: Sequence[str] = (), because: str = ""
+    ) -> api.TokenReply:
+        """Make a token, bound to these projects or to none. Its secret is in this answer and nowhere else."""
+        body = api.TokenRequest(name=name, role=role, projects=tuple(projects), because=because)
         return await self._write(api.TokenReply, "/v1/tokens", body, Effect.ONCE)
 
-    async def revoke_token(self, credential_id: str) -> Done:
+    async def rotate_token(self, credential_id: str, because: str = "") -> api.TokenReply:
+        """A new token in the place of one, which is refused from the next request on."""
+        body = api.TokenChangeRequest(because=because)
+        path = f"/v1/tokens/{_part(credential_id)}/rotate"
+        return await self._write(api.TokenReply, path, body, Effect.ONCE)
+
+    async def revoke_token(self, credential_id: str, because: str = "") -> Done:
         """Refuse a token from the next request on."""
-        return await self._write(Done, f"/v1/tokens/{_part(credential_id)}/revoke", None, Effect.SAME)
+        body = api.TokenChangeRequest(because=because)
+        return await self._write(Done, f"/v1/tokens/{_part(credential_id)}/revoke", body, Effect.SAME)
 
     # -- audit and health
 
@@ -271,7 +280,7 @@ class HubClient(Deciding, Operating):
 
 def _part(text: str) -> str:
     """A piece of a path; an Attempt's slash does not divide it."""
-    return quote(text, safe="")
+    return path_part(text)
 
 
 def _events_path(task_id: str | None) -> str:

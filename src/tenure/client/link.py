@@ -17,12 +17,14 @@ import ssl
 from collections.abc import AsyncGenerator, Mapping
 from enum import Enum
 from typing import Any, TypeVar, final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx
 import msgspec
 
+from tenure import __version__
 from tenure import errors as er
+from tenure.client.trust import maybe_tls, refused_handshake, tls_context
 from tenure.runtime.settings import is_loopback
 from tenure.wire.api import Problem
 from tenure.wire.codec import decode, encode
@@ -77,28 +79,35 @@ class Link:
         token: str | None,
         *,
         transport: httpx.AsyncBaseTransport | None = None,
-        verify: bool | str = True,
+        verify: bool | str | ssl.SSLContext = True,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        """`transport` is the network when it is handed in; `verify` a file of trusted certificates, or False.
+        """`transport` is the network when it is handed in; `verify` a file of trusted certificates, False, or all of it as
+        a context (`client.trust`).
 
         Raises:
             ConfigurationError: `base_url` is no http address, or the file of certificates cannot be read.
         """
+        if not is_address(base_url):
+            raise er.ConfigurationError(
+                f"{base_url[:200]!r} is no address of a hub; expected http://HOST:PORT"
+            )
+        if token and not (token.isascii() and token.isprintable()):
+            raise er.ConfigurationError(
+                "the token has a sign that no token has; look where it was copied from"
+            )
         parts = urlsplit(base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise er.ConfigurationError(f"{base_url!r} is no address of a hub; expected http://HOST:PORT")
         self.base_url = base_url.rstrip("/")
         self._timeout_s = timeout_s
         self._http = httpx.AsyncClient(
             base_url=self.base_url,
-            headers={"Authorization": f"Bearer {token}"} if token else {},
+            headers={"User-Agent": f"tenure/{__version__}", **_authorization(token)},
             transport=transport,
             # Without TLS nothing is to be trusted, and reading the usual certificates would take longer than a request.
             verify=parts.scheme == "https" and _trusted(verify),
             limits=httpx.Limits(max_connections=CONNECTIONS),
             # A proxy for the outside world must not stand between a user and the hub on the same machine.
-            trust_env=not is_loopback(parts.hostname),
+            trust_env=not is_loopback(parts.hostname or ""),
         )
 
     async def close(self) -> None:
@@ -164,13 +173,11 @@ class Link:
         except TimeoutError as problem:
             raise self._lost(ask, "no whole answer in time") from problem
         except NEVER_LEFT as problem:
-            raise er.UnavailableError(
-                f"the hub at {self.base_url} was not reached ({_told(problem)}); nothing happened. "
-                "Is it running? `tenure doctor` looks.",
-                url=self.base_url,
-            ) from problem
+            raise self._not_reached(problem) from problem
         except (httpx.TransportError, httpx.DecodingError) as problem:
-            raise self._lost(ask, _told(problem)) from problem
+            if refused_handshake(problem):
+                raise self._not_reached(problem) from problem
+            raise self._lost(ask, _told(problem) + maybe_tls(self.base_url, problem)) from problem
         if content is None:
             raise self._lost(ask, f"its answer is longer than {ANSWER_BYTES} bytes")
         error = error_of(response, content)
@@ -181,6 +188,16 @@ class Link:
             raise self._lost(ask, f"{response.url} answered {said}; that is no answer of a Tenure hub")
         return content
 
+    def _not_reached(self, problem: Exception) -> er.UnavailableError:
+        refused = refused_handshake(problem)
+        told = (
+            f"no connection to the hub at {self.base_url}: {refused}. Nothing happened."
+            if refused is not None
+            else f"the hub at {self.base_url} was not reached ({_told(problem)}); nothing happened. "
+            "Is it running? `tenure doctor` looks."
+        )
+        return er.UnavailableError(told, url=self.base_url)
+
     def _lost(self, ask: Ask, told: str) -> er.TenureError:
         if ask.effect is Effect.NONE:
             return er.UnavailableError(f"{self.base_url} gave no answer ({told})", url=self.base_url)
@@ -189,17 +206,22 @@ class Link:
     def _request(self, ask: Ask, read_timeout_s: float) -> httpx.Request:
         headers = dict(ask.headers)
         content: bytes | None = None
-        if ask.body is not None:
-            headers["Content-Type"] = JSON_TYPE
-            content = encode(ask.body)
-        return self._http.build_request(
-            ask.method,
-            ask.path,
-            params={name: value for name, value in ask.query.items() if value is not None},
-            headers=headers,
-            content=content,
-            timeout=httpx.Timeout(self._timeout_s, connect=CONNECT_TIMEOUT_S, read=read_timeout_s),
-        )
+        try:
+            if ask.body is not None:
+                headers["Content-Type"] = JSON_TYPE
+                content = encode(ask.body)
+            return self._http.build_request(
+                ask.method,
+                ask.path,
+                params={name: value for name, value in ask.query.items() if value is not None},
+                headers=headers,
+                content=content,
+                timeout=httpx.Timeout(self._timeout_s, connect=CONNECT_TIMEOUT_S, read=read_timeout_s),
+            )
+        except (UnicodeEncodeError, httpx.InvalidURL) as problem:
+            raise er.InvalidError(
+                f"what was to be sent holds signs that cannot be sent ({_told(problem)}); nothing was sent"
+            ) from problem
 
     @contextlib.asynccontextmanager
     async def stream(self, ask: Ask, read_timeout_s: float) -> AsyncGenerator[httpx.Response]:
@@ -222,6 +244,25 @@ class Link:
             raise er.UnavailableError(
                 f"the stream from {self.base_url} broke off ({_told(problem)})", url=self.base_url
             ) from problem
+
+
+def is_address(url: str) -> bool:
+    """Can this be where a hub is: http or https, a host, and a port that there is?"""
+    try:
+        parts = urlsplit(url)
+        return (
+            parts.scheme in {"http", "https"}
+            and bool(parts.hostname)
+            and parts.port != 0
+            and bool(httpx.URL(url).host)
+        )
+    except (ValueError, httpx.InvalidURL):
+        return False
+
+
+def path_part(text: str, safe: str = "") -> str:
+    """A piece of a path; what is not in `safe` does not divide it."""
+    return quote(text, safe=safe, errors="surrogatepass")
 
 
 async def _content(response: httpx.Response) -> bytes | None:
@@ -248,15 +289,12 @@ def error_of(response: httpx.Response, content: bytes) -> er.TenureError | None:
     return None
 
 
-def _trusted(verify: bool | str) -> bool | ssl.SSLContext:
-    if isinstance(verify, bool):
-        return verify
-    try:
-        return ssl.create_default_context(cafile=verify)
-    except OSError as error:
-        raise er.ConfigurationError(
-            f"{verify} holds no certificates to trust: {error}", path=verify
-        ) from error
+def _authorization(token: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _trusted(verify: bool | str | ssl.SSLContext) -> bool | ssl.SSLContext:
+    return tls_context(verify) if isinstance(verify, str) else verify
 
 
 def _told(problem: Exception) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
 
-from tenure.client.link import Ask, Effect, Link
+from tenure.client.link import Ask, Effect, Link, path_part
 from tenure.wire.accounts import (
     AccountBody,
     AccountRequest,
@@ -32,7 +31,7 @@ class Operating:
 
     async def policy(self, name: str) -> PolicyBody:
         """One policy, by NAME (its newest version) or NAME/VERSION."""
-        return await self._get(PolicyBody, f"/v1/policies/{quote(name, safe='/')}")
+        return await self._get(PolicyBody, f"/v1/policies/{path_part(name, safe='/')}")
 
     async def store_policy(self, policy: PolicyRequest) -> PolicyBody:
         """Keep a policy under its name and version. Stored twice it is stored once."""
@@ -51,7 +50,7 @@ class Operating:
     ) -> ExplanationBody:
         """Why the end of an Attempt (`t_…/3`) was met as it was; with another policy, a stored one or a document, what that
         one would say."""
-        path = f"/v1/attempts/{quote(attempt_id, safe='')}/explanation"
+        path = f"/v1/attempts/{path_part(attempt_id)}/explanation"
         if document is not None:
             ask = Ask(method="POST", path=path, body=document)
             return await self._link.ask(ExplanationBody, ask)
@@ -65,18 +64,18 @@ class Operating:
 
     async def account(self, account: str) -> AccountBody:
         """One account: `hub` or `project:NAME`."""
-        return await self._get(AccountBody, f"/v1/accounts/{quote(account, safe='')}")
+        return await self._get(AccountBody, f"/v1/accounts/{path_part(account)}")
 
     async def set_account(self, account: str, asked: AccountRequest) -> AccountBody:
         """Say what an account may use, all of it at once. With `reset` it is sent once only: a second one would forget what
         was used in between."""
         effect = Effect.ONCE if asked.reset else Effect.SAME
-        ask = Ask(method="PUT", path=f"/v1/accounts/{quote(account, safe='')}", body=asked, effect=effect)
+        ask = Ask(method="PUT", path=f"/v1/accounts/{path_part(account)}", body=asked, effect=effect)
         return await self._link.ask(AccountBody, ask)
 
     async def task_budget(self, task_id: str) -> TaskBudgetBody:
         """What a Task may use, has used, and has left."""
-        return await self._get(TaskBudgetBody, f"/v1/tasks/{quote(task_id, safe='')}/budget")
+        return await self._get(TaskBudgetBody, f"/v1/tasks/{path_part(task_id)}/budget")
 
     # -- pauses and circuits
 
@@ -86,7 +85,7 @@ class Operating:
 
     async def pause_of(self, subject: str) -> PauseBody:
         """Whether it is paused, and what runs there."""
-        return await self._get(PauseBody, f"/v1/pauses/{quote(subject, safe='')}")
+        return await self._get(PauseBody, f"/v1/pauses/{path_part(subject)}")
 
     async def pause(self, subject: str, because: str, *, drain: bool = False) -> PauseBody:
         """Start nothing new at `hub`, `project:NAME`, `node:NAME` or a recipient. Paused twice it is paused once."""

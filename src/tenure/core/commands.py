@@ -192,7 +192,8 @@ class Enrolled(Struct, frozen=True):
 
 
 class StartNode(Struct, frozen=True):
-    """A start of a node's daemon. Idempotent by incarnation."""
+    """A start of a node's daemon. Idempotent by incarnation. `credential_digest`: of the secret that it is known by from now
+    on; None leaves the one that it has."""
 
     node_id: NodeId
     incarnation: IncarnationId
@@ -201,6 +202,7 @@ class StartNode(Struct, frozen=True):
     platform: str
     version: str
     recipients: tuple[RecipientSpec, ...]
+    credential_digest: str | None = None
 
 
 class Started(Struct, frozen=True):

@@ -78,11 +78,14 @@ def decide_start_node(draft: Draft, command: StartNode) -> Started | Refusal:
         return Refusal(
             "superseded", "a newer start of this node has taken over; stop.", {"live": node.incarnation}
         )
-    if node.incarnation == command.incarnation:
-        return Started(node.node_id, None, node.compatible, node.quarantined)
     refusal = start_refusal(command)
     if refusal is not None:
         return refusal
+    renewed = command.credential_digest
+    if renewed is not None and renewed != node.credential_digest:
+        draft.emit(ev.NodeCredentialRenewed(node_id=node.node_id, credential_digest=renewed))
+    if node.incarnation == command.incarnation:
+        return Started(node.node_id, None, node.compatible, node.quarantined)
     alternates = command.boot_id in node.boots[:-1] and command.boot_id != node.boots[-1]
     compatible = command.contract in CONTRACTS
     draft.emit(

@@ -238,6 +238,12 @@ class NodeStarted(NodeEvent, frozen=True, kw_only=True, tag="node_started"):
     recipients: tuple[RecipientSpec, ...]
 
 
+class NodeCredentialRenewed(NodeEvent, frozen=True, kw_only=True, tag="node_credential_renewed"):
+    """The node itself has put a new secret in the place of its old one, which is refused from the next request on."""
+
+    credential_digest: str
+
+
 class NodeQuarantined(NodeEvent, frozen=True, kw_only=True, tag="node_quarantined"):
     because: str
 
@@ -338,6 +344,7 @@ Event = (
     | TaskAttentionClosed
     | NodeEnrolled
     | NodeStarted
+    | NodeCredentialRenewed
     | NodeQuarantined
     | NodeReleased
     | NodeRevoked

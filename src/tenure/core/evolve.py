@@ -62,6 +62,7 @@ _EVOLVERS: dict[type[Any], Callable[[Space, Any, Now], None]] = {
     ev.NodeEnrolled: node.node_enrolled,
     ev.NodeStarted: node.node_started,
     ev.NodeQuarantined: node.node_quarantined,
+    ev.NodeCredentialRenewed: node.node_credential_renewed,
     ev.NodeReleased: node.node_released,
     ev.NodeRevoked: node.node_revoked,
     ev.SnapshotHeard: node.snapshot_heard,

@@ -13,6 +13,7 @@ from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.effect_invariants import effect_steps, effects_of_task, one_effect_each
 from tenure.core.ids import attempt_id
+from tenure.core.lease_invariants import lease_steps, lease_violations
 from tenure.core.recipient import Recipient
 from tenure.core.recovery_invariants import recovery_steps, recovery_violations
 from tenure.core.schedule_invariants import schedule_violations
@@ -33,7 +34,8 @@ def world_violations(world: World) -> list[str]:
         found += _recipient_violations(world, recipient)
     for attempt in world.every(Attempt):
         found += _attempt_violations(world, attempt)
-    return found + one_effect_each(world) + schedule_violations(world) + recovery_violations(world)
+    found += lease_violations(world) + one_effect_each(world)
+    return found + schedule_violations(world) + recovery_violations(world)
 
 
 def _task_violations(world: World, task: Task) -> list[str]:
@@ -160,7 +162,8 @@ def step_violations(before: World, after: World) -> list[str]:
             found.append(f"no_resurrection: {task.task_id} was to be canceled and ended {later.state}")
     for attempt in before.every(Attempt):
         found += _attempt_step(attempt, after.find(Attempt, attempt.attempt_id))
-    return found + _new_grants(before, after) + effect_steps(before, after) + recovery_steps(before, after)
+    found += _new_grants(before, after) + lease_steps(before, after)
+    return found + effect_steps(before, after) + recovery_steps(before, after)
 
 
 def _attempt_step(attempt: Attempt, later: Attempt | None) -> list[str]:

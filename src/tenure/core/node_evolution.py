@@ -88,6 +88,11 @@ def node_quarantined(space: Space, event: ev.NodeQuarantined, _now: Now) -> None
     space.put(replace(get(space, Node, event.node_id), quarantined=True))
 
 
+def node_credential_renewed(space: Space, event: ev.NodeCredentialRenewed, _now: Now) -> None:
+    node = get(space, Node, event.node_id)
+    space.put(replace(node, credential_digest=event.credential_digest))
+
+
 def node_released(space: Space, event: ev.NodeReleased, _now: Now) -> None:
     node = get(space, Node, event.node_id)
     space.put(replace(node, quarantined=False, boots=node.boots[-1:]))

@@ -22,6 +22,13 @@ from tenure.core.recipient import Node
 from tenure.errors import ForbiddenError, SupersededError, UnauthenticatedError
 from tenure.ledger.port import Committed, Reads
 
+_ABOUT_NODES = (
+    ev.NodeStarted,
+    ev.NodeCredentialRenewed,
+    ev.NodeQuarantined,
+    ev.NodeReleased,
+    ev.NodeRevoked,
+)
 REMEMBERED = 10_000
 """Tokens remembered at a time; beyond it all are forgotten and looked up anew."""
 TOKEN_LENGTH = 512
@@ -75,6 +82,13 @@ class Access:
             self._known[digest] = found
         return found
 
+    def remembers(self, header: str | None) -> bool:
+        """Has this very token been let in since it was last looked up?"""
+        try:
+            return text_digest(bearer(header)) in self._known
+        except UnauthenticatedError:
+            return False
+
     def counts(self, who: Principal) -> bool:
         """Is the token of somebody who was let in still good? For what goes on longer than a request."""
         return who.credential_id not in self._revoked
@@ -85,8 +99,13 @@ class Access:
             if isinstance(fact, ev.CredentialRevoked):
                 self._revoked.add(fact.credential_id)
                 self._forget(fact.credential_id)
-            elif isinstance(fact, ev.NodeStarted | ev.NodeQuarantined | ev.NodeReleased | ev.NodeRevoked):
+            elif isinstance(fact, _ABOUT_NODES):
                 self._forget(fact.node_id)
+
+    def missed(self) -> None:
+        """A commit may have gone by unheard: nothing that is remembered counts any more."""
+        self._changes += 1
+        self._known.clear()
 
     async def _look_up(self, digest: str) -> Principal | None:
         credential = await self._ledger.credential_by_digest(digest)

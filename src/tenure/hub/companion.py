@@ -18,6 +18,10 @@ class Companion(Protocol):
 
     def heard(self, committed: Committed) -> None: ...
 
+    def missed(self) -> None:
+        """A commit may have gone by unheard: what was heard is read anew."""
+        ...
+
     async def run(self) -> None:
         """Until canceled; it must survive whatever goes wrong in it."""
         ...

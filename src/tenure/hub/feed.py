@@ -43,6 +43,10 @@ class Feed:
             for woken in self._readers.get(stream, ()):
                 woken.set()
 
+    def missed(self) -> None:
+        """A commit may have gone by unheard: every reader reads on."""
+        self._wake_all()
+
     def close(self) -> None:
         """The hub ends: every stream ends."""
         self._closed = True

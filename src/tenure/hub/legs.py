@@ -51,7 +51,8 @@ class Legs:
     # -- enroll
 
     async def enroll(self, who: Principal, asked: ws.EnrollRequest) -> ws.EnrollReply:
-        """A start of a node's daemon: the first with a join token, later ones with the node's own credential.
+        """A start of a node's daemon: the first with a join token, later ones with the node's own credential. If these name
+        another secret in their body, that one is the node's credential from then on.
 
         Raises:
             NameTakenError: another node has the name.
@@ -70,6 +71,7 @@ class Legs:
             platform=asked.platform,
             version=asked.version,
             recipients=asked.recipients,
+            credential_digest=text_digest(asked.credential) if who.node_id is not None else None,
         )
         refusal = start_refusal(start)
         if refusal is not None:  # before the name is taken: a refused start must not use it up
@@ -95,16 +97,28 @@ class Legs:
                     "join token.",
                     name=who.name,
                 )
+            await self._check_new(asked.credential, who.node_id)
             return who.node_id
         if who.role is not Role.JOIN:
             raise er.ForbiddenError(f"a join token is needed to enroll; this one has the role {who.role}.")
+        await self._check_new(asked.credential)
         credential = text_digest(asked.credential)
-        if await self._hub.ledger.credential_by_digest(credential) is not None:
+        command = cm.Enroll(NodeId(self._hub.ids.new_id("n")), asked.name, credential, who.name)
+        return (await self._hub.execute(command)).node_id
+
+    async def _check_new(self, secret: str, node_id: NodeId | None = None) -> None:
+        """Is it nobody else's? A credential stands for one holder.
+
+        Raises:
+            InvalidError: it is a token's, or another node's.
+        """
+        digest_of = text_digest(secret)
+        other = await self._hub.ledger.node_by_credential(digest_of) if node_id is not None else None
+        taken = other is not None and other.node_id != node_id
+        if taken or await self._hub.ledger.credential_by_digest(digest_of) is not None:
             raise er.InvalidError(
                 "the credential is a token of somebody else; a node makes a secret of its own."
             )
-        command = cm.Enroll(NodeId(self._hub.ids.new_id("n")), asked.name, credential, who.name)
-        return (await self._hub.execute(command)).node_id
 
     # -- claim
 

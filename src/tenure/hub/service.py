@@ -121,7 +121,8 @@ class Hub:
             UnavailableError: the ledger cannot record the start.
             OutcomeUnknownError: it cannot be told whether it did; start again.
         """
-        forget = [self.ledger.subscribe(one) for one in self._listeners()]
+        forget = [self.ledger.subscribe(self.record.heard, self._missed)]
+        forget += [self.ledger.subscribe(one) for one in self._listeners()]
         try:
             accepted(await self.ledger.execute(StartHub(self.identity.incarnation, self.identity.version)))
             loops = (
@@ -153,9 +154,9 @@ class Hub:
         self.broker.let_go()
 
     def _listeners(self) -> tuple[Listener, ...]:
-        """Who hears what a commit means, in this order, each by itself: one that fails keeps no other from hearing."""
+        """Who hears what a commit means, in this order, after the record's head; each by itself: one that fails keeps no
+        other from hearing."""
         return (
-            self.record.heard,
             self.fresh.heard,
             self.access.heard,
             self.room.heard,
@@ -250,6 +251,14 @@ class Hub:
             UnauthenticatedError: there is none, it was not made here, or its time is over.
         """
         return self.capabilities.read(bearer(header))
+
+    def _missed(self) -> None:
+        """A commit may have been made that nobody here has heard of: all that was heard is begun anew from the record."""
+        for one in (self.access, self.room, self._release, self._holds, self._doubt, self.broker, self.feed):
+            one.missed()
+        for companion in self._companions:
+            companion.missed()
+        self._clock_jumped()
 
     def _clock_jumped(self) -> None:
         for alarm in (*self._alarms, *(one.alarm for one in self._companions)):

@@ -136,6 +136,11 @@ class WaitingRoom:
             for one in self._by_queue.get(queue, ()):
                 self.comes_of_age(one, ready_at_ms)
 
+    def missed(self) -> None:
+        """A commit may have gone by unheard: everybody looks."""
+        for one in self._visits:
+            one.woken.set()
+
     def pass_on(self, one: Visit) -> None:
         """Something is left that it did not take: wake the next one who may."""
         later = (

@@ -15,6 +15,9 @@ sweep of thousands holds nobody up, and then goes along, so that it ends under a
 report that comes with the command that would revoke its lease wins. After a commit for others the next one leaves a gap
 as long as such a commit; with nobody else there is none.
 
+A commit whose result was lost may have been made, and then nobody was told of it. So whoever listens hears that
+something may be missing: at once, and once more with the next commit, since until then the record may not show it.
+
 A caller that is gone before its batch was closed is dropped from it: nothing of it happens. Once its batch is
 closed its command takes effect, whether or not somebody still waits."""
 
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 
     from tenure.core.clock import Clock
     from tenure.core.ids import IncarnationId
-    from tenure.ledger.port import Committed, Listener, Run
+    from tenure.ledger.port import Committed, Listener, Missed, Run
 
 MAX_BATCH = BATCH
 """Commands of one commit, unless the settings say otherwise: what others may have to wait for, and what a crash can interrupt."""
@@ -128,8 +131,9 @@ class GroupCommit:
         self._arrivals = 0
         self._driver: asyncio.Task[None] | None = None
         self._closed = False
-        self._listeners: list[Listener] = []
+        self._listeners: list[tuple[Listener, Missed | None]] = []
         self._has_failed = False
+        self._has_gap = False
 
     async def execute(self, command: Command) -> Reply:
         (outcome,) = await self._enqueue((command,))
@@ -156,12 +160,13 @@ class GroupCommit:
             replies += _replies(await self._put(self._patient, tuple(some)))
         return replies
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        self._listeners.append(listener)
+    def subscribe(self, listener: Listener, missed: Missed | None = None) -> Callable[[], None]:
+        entry = (listener, missed)
+        self._listeners.append(entry)
 
         def end() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
+            if entry in self._listeners:
+                self._listeners.remove(entry)
 
         return end
 
@@ -281,9 +286,12 @@ class GroupCommit:
             ran = await self._run(lambda: self._engine.run(commands, now))
         except TenureError as error:
             self._has_failed = True
+            if isinstance(error, OutcomeUnknownError):
+                self._tell_gap()
             _fail(batch, error)
         except Exception as error:
             log.exception("a commit ended in an error that is not one of ours")
+            self._tell_gap()
             _fail(
                 batch,
                 OutcomeUnknownError(f"the commit ended in {error!r}; whether it happened is not known."),
@@ -303,13 +311,28 @@ class GroupCommit:
         except Exception:
             # It is committed: whoever waits for the reply gets it, whatever becomes of those who only listen.
             log.exception("a commit could not be told to its subscribers")
+            self._tell_gap()
             return
+        if self._has_gap:
+            self._tell_gap()
+            self._has_gap = False
+        if any(isinstance(one, OutcomeUnknownError) for one in ran.outcomes):
+            self._tell_gap()
         for committed in commits:
-            for listener in tuple(self._listeners):
+            for listener, _ in tuple(self._listeners):
                 try:
                     listener(committed)
                 except Exception:
                     log.exception("a subscriber failed at commit %s", committed.commit_no)
+
+    def _tell_gap(self) -> None:
+        self._has_gap = True
+        for _, missed in tuple(self._listeners):
+            try:
+                if missed is not None:
+                    missed()
+            except Exception:
+                log.exception("a subscriber failed at a commit that may have gone by unheard")
 
 
 def _replies(outcomes: list[Outcome]) -> list[Reply]:

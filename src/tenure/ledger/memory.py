@@ -33,6 +33,7 @@ from tenure.ledger.port import (
     PAGE,
     Committed,
     Listener,
+    Missed,
     Opened,
     Recorded,
     Run,
@@ -134,8 +135,8 @@ class MemoryLedger:
     def now(self) -> Now:
         return self._group.now()
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        return self._group.subscribe(listener)
+    def subscribe(self, listener: Listener, missed: Missed | None = None) -> Callable[[], None]:
+        return self._group.subscribe(listener, missed)
 
     # -- reads
 

@@ -79,6 +79,11 @@ Listener = Callable[[Committed], None]
 and must not raise; what it raises is logged and changes nothing."""
 
 
+Missed = Callable[[], None]
+"""Called on the event loop when a commit may have been made that no listener was told of (its result was lost): whoever
+keeps in memory what it has heard begins anew from the record. As quick as a `Listener`."""
+
+
 class TaskFilter(Struct, frozen=True):
     """Which Tasks to list; every field that is set must fit. `labels`: each with this value. `id_prefix`: how their
     ids begin. `projects`: in one of these."""
@@ -294,8 +299,9 @@ class Ledger(Reads, Protocol):
         """The instant that a commit would have now, for this hub incarnation."""
         ...
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Hear of every later commit; the function that comes back ends it."""
+    def subscribe(self, listener: Listener, missed: Missed | None = None) -> Callable[[], None]:
+        """Hear of every later commit, and (`missed`) that one may have gone by unheard; the function that comes back ends
+        it."""
         ...
 
     async def close(self) -> None:

@@ -16,8 +16,9 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Sequence
 from enum import Enum, StrEnum, auto
+from functools import partial
 from types import UnionType
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 from msgspec import Struct
@@ -39,7 +40,7 @@ from tenure.core.schedule import Schedule
 from tenure.core.task import Task
 from tenure.core.webhook import Inbound
 from tenure.core.world import ENTITY_KINDS, Entity
-from tenure.errors import InvariantError
+from tenure.errors import InvariantError, StorageFailedError
 
 Row = tuple[Any, ...]
 
@@ -201,7 +202,8 @@ def _shape(kind: Any) -> Shape:
 
 
 def _compile(table: Table) -> dict[str, Any]:
-    names: dict[str, Any] = {"kind": table.kind, "text": _text}
+    names: dict[str, Any] = {"kind": table.kind, "text": _text, "damaged": partial(_refuse_damaged, table)}
+    names["unreadable"] = (KeyError, TypeError, ValueError, msgspec.DecodeError)
     by_name = {column.name: column for column in table.columns}
     changed = [by_name[name] for name in (*table.changing, table.key)]
     values = ", ".join(f"v_{column.name}" for column in table.columns)
@@ -209,13 +211,29 @@ def _compile(table: Table) -> dict[str, Any]:
     source = (
         f"def new(e): return ({', '.join(map(_encoded, table.columns))},)\n"
         f"def changed(e): return ({', '.join(map(_encoded, changed))},)\n"
-        f"def entity(r):\n    {values}, = r\n    return kind({decoded})\n"
+        f"def entity(r):\n    {values}, = r\n    try: return kind({decoded})\n"
+        "    except unreadable as error: damaged(r, error)\n"
         f"def keeps(o, n): return {_kept(table.columns)}\n"
         f"def weight(r): return {_weighed(table.columns)}\n"
         f"def changed_weight(r): return {_weighed(changed)}\n"
     )
     exec(source, names)  # noqa: S102 - made of our own field names only; the docstring says why
     return names
+
+
+def _refuse_damaged(table: Table, row: Row, error: Exception) -> NoReturn:
+    """A row that nobody can have written.
+
+    Raises:
+        StorageFailedError: always.
+    """
+    key = row[[column.name for column in table.columns].index(table.key)]
+    raise StorageFailedError(
+        f"the record is damaged: the row {key} of {table.name} cannot be read ({error}). Run `tenure audit verify`, then"
+        " put a backup in its place.",
+        table=table.name,
+        key=str(key),
+    ) from error
 
 
 def _kept(columns: Sequence[Column]) -> str:

@@ -28,7 +28,17 @@ from tenure.core.world import E
 from tenure.ledger.batch import Decide, Judge
 from tenure.ledger.group_commit import Bounds, GroupCommit
 from tenure.ledger.migrating import bring_up_to_date
-from tenure.ledger.port import PAGE, Listener, Opened, Recorded, Run, TaskFilter, TaskHistory, TaskPage
+from tenure.ledger.port import (
+    PAGE,
+    Listener,
+    Missed,
+    Opened,
+    Recorded,
+    Run,
+    TaskFilter,
+    TaskHistory,
+    TaskPage,
+)
 from tenure.ledger.row import KEYS
 from tenure.ledger.sqlite_engine import Connect, SqliteEngine
 from tenure.ledger.sqlite_failure import STORAGE_ERRORS, storage_error
@@ -104,8 +114,8 @@ class SqliteLedger:
     def now(self) -> Now:
         return self._group.now()
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        return self._group.subscribe(listener)
+    def subscribe(self, listener: Listener, missed: Missed | None = None) -> Callable[[], None]:
+        return self._group.subscribe(listener, missed)
 
     # -- reads
 

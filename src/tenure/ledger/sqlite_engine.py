@@ -69,7 +69,9 @@ class SqliteEngine:
     def __init__(self, connect: Connect, judge: Judge, generation_bytes: int = GENERATION_BYTES) -> None:
         self._connect = connect
         self.world = LoadedWorld(generation_bytes)
-        self._batch = Batch(self.world, Judge(judge.decide, judge.terms, STORAGE_ERRORS))
+        self._batch = Batch(
+            self.world, Judge(judge.decide, judge.terms, (*STORAGE_ERRORS, StorageFailedError))
+        )
         self._store: SqliteStore | None = None
         self._tail = Tail(None)
         self._is_in_doubt = False

@@ -9,6 +9,7 @@ Long polls, renewals and everything else go over connections of their own, so th
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
@@ -62,9 +63,10 @@ class HttpLegs:
         hub_url: str,
         *,
         make_transport: Callable[[], httpx.AsyncBaseTransport] | None = None,
-        verify: bool | str = True,
+        verify: bool | str | ssl.SSLContext = True,
     ) -> None:
-        """`make_transport` makes the network, where it is handed in; `verify` is a file of certificates to trust.
+        """`make_transport` makes the network, where it is handed in; `verify` is a file of certificates to trust, or
+        a context that also has a certificate to show.
 
         Raises:
             ConfigurationError: `hub_url` is no http address.

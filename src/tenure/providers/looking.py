@@ -19,6 +19,8 @@ PAGE = 50
 PAGES = 60
 """3,000 items: more than the 2,500 comments that GitHub takes on an issue, or its 1,000 statuses of a context."""
 
+LOOK_BYTES = 64 * 2**20
+"""What is kept of one look, as JSON: a thousand comments of the largest size. Each page alone may be 8 MiB."""
 REQUEST_SHARE = 0.9
 
 
@@ -42,7 +44,7 @@ async def looked_for(call: Call, look: Callable[[Call], Awaitable[Found]]) -> Fo
         raise UnavailableError(f"looking took longer than {call.deadline_s:g} s") from error
     except EndlessError:
         return Found(
-            contradiction=f"what {call.target} shows is longer than the {PAGE * PAGES} entries that are looked through"
+            contradiction=f"what {call.target} shows is longer than what is looked through: {PAGE * PAGES} entries and {LOOK_BYTES >> 20} MiB"
         )
 
 
@@ -52,11 +54,15 @@ async def all_pages(
     """All items. `page` gives those of the page of that number, counted from 1; one that is not full is the last.
 
     Raises:
-        EndlessError: there are more.
+        EndlessError: there are more, a page has more than was asked for, or all together is more than `LOOK_BYTES`.
     """
     items: list[T] = []
+    room = LOOK_BYTES
     for number in range(1, most + 1):
         some = await page(number)
+        room -= len(msgspec.json.encode(some))
+        if len(some) > size or room < 0:
+            break
         items += some
         if len(some) < size:
             return items

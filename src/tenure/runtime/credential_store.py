@@ -5,7 +5,9 @@
 included, is one Fernet token (AES-128-CBC with an HMAC-SHA256, from the `cryptography` package). The name is inside
 the token, too, so that one entry cannot be put in another's place. The key is the line of `provider.key` (mode 0600)
 beside it, made at the first entry, or the variable TENURE_PROVIDER_KEY where that is set: then the folder and its
-backups alone open nothing. There is a shelf for providers and one for channels, each with its own names.
+backups alone open nothing. Of several keys, a line or word each, the first encrypts and any decrypts: so a key is replaced
+(`rotate_key`) in three steps, of which each leaves a store that can be read. There is a shelf for providers and one for
+channels, each with its own names.
 
 A change replaces the file atomically, under a lock that writers take in turns. Readers take none: they see the old file
 or the new one. A crash half-way leaves the old one.
@@ -32,7 +34,9 @@ from tenure.runtime.file_lock import file_lock
 from tenure.runtime.stored_json import decode_stored
 
 if TYPE_CHECKING:
-    from cryptography.fernet import Fernet
+    from cryptography.fernet import Fernet, MultiFernet
+
+    Cipher = Fernet | MultiFernet
 
 KEY_VARIABLE = "TENURE_PROVIDER_KEY"
 STORE_FILE = "providers.json"
@@ -166,12 +170,43 @@ class CredentialStore:
                 for one in SHELVES
             }[shelf.field]
             entry = change(known.get(name))
-            inside = msgspec.json.encode(_Inside(name=shelf.seal + name, entry=entry))
-            sealed = _Sealed(kind=entry.kind, sealed=fernet.encrypt(inside).decode())
+            sealed = _sealed(_Inside(name=shelf.seal + name, entry=entry), fernet)
             if len(known) >= ENTRIES and name not in known:
                 raise ConfigurationError(f"{ENTRIES} {shelf.noun}s are stored; remove one first")
             self._write(file, {**file.on(shelf), name: sealed})
             return entry
+
+    async def rotate_key(self) -> int:
+        """Encrypt everything anew, under a new key that is made here, or under the first of those in the variable; the old
+        ones open nothing of this store any more. How many entries there were. Repeatable after a crash.
+
+        Raises:
+            ConfigurationError: something cannot be decrypted; nothing was changed.
+            WorkspaceBusyError: another process is changing the store.
+        """
+        path = self.part / KEY_FILE
+        async with file_lock(self.part / LOCK_FILE, LOCK_S, self._shelf.command):
+            file, old = self._file(), self._fernet()
+            inside = {
+                shelf.field: {
+                    name: _Inside(name=shelf.seal + name, entry=_entry(shelf, name, sealed, old))
+                    for name, sealed in file.on(shelf).items()
+                }
+                for shelf in SHELVES
+            }
+            new_key = b"" if self._given else _library().generate_key()
+            if new_key:
+                known = (_private_bytes(path, MAX_KEY_BYTES) or b"").split()
+                write_atomically(path, b"\n".join([new_key, *known[:1]]) + b"\n", FILE_MODE)
+            new = self._fernet()
+            sealed = {
+                field: {name: _sealed(one, new) for name, one in entries.items()}
+                for field, entries in inside.items()
+            }
+            self._replace(replace(file, **sealed))
+            if new_key:
+                write_atomically(path, new_key + b"\n", FILE_MODE)
+            return sum(map(len, sealed.values()))
 
     async def remove(self, name: str) -> None:
         """Forget an entry. Needs no key.
@@ -192,9 +227,10 @@ class CredentialStore:
             self._write(file, kept)
 
     def _write(self, file: _File, entries: dict[str, _Sealed]) -> None:
-        data = msgspec.json.format(
-            msgspec.json.encode(replace(file, **{self._shelf.field: entries})), indent=2
-        )
+        self._replace(replace(file, **{self._shelf.field: entries}))
+
+    def _replace(self, file: _File) -> None:
+        data = msgspec.json.format(msgspec.json.encode(file), indent=2)
         write_atomically(self.part / STORE_FILE, data + b"\n", FILE_MODE)
 
     def _file(self) -> _File:
@@ -216,7 +252,7 @@ class CredentialStore:
             )
         return file
 
-    def _fernet(self) -> Fernet:
+    def _fernet(self) -> Cipher:
         path = self.part / KEY_FILE
         given = self._given
         if given is None:
@@ -237,12 +273,19 @@ class CredentialStore:
             write_atomically(path, _library().generate_key() + b"\n", FILE_MODE)
 
 
-def fernet_of(key: str, source: str) -> Fernet:
-    """The cipher of a key in its text form: 32 bytes in base 64.
+def fernet_of(keys: str, source: str) -> Cipher:
+    """The cipher of keys in their text form, each 32 bytes in base 64: the first encrypts, any decrypts.
 
     Raises:
-        ConfigurationError: it is no key; the message does not repeat it.
+        ConfigurationError: one is no key; the message does not repeat it.
     """
+    _library()
+    from cryptography.fernet import MultiFernet
+
+    return MultiFernet([_one_key(one, source) for one in keys.split() or [""]])
+
+
+def _one_key(key: str, source: str) -> Fernet:
     try:
         raw = base64.b64decode(key.strip().replace("-", "+").replace("_", "/"), validate=True)
     except (binascii.Error, ValueError):
@@ -275,7 +318,11 @@ def _library() -> type[Fernet]:
     return Fernet
 
 
-def _opened(shelf: Shelf, name: str, sealed: _Sealed, fernet: Fernet | None, problem: str | None) -> Opened:
+def _sealed(inside: _Inside, cipher: Cipher) -> _Sealed:
+    return _Sealed(kind=inside.entry.kind, sealed=cipher.encrypt(msgspec.json.encode(inside)).decode())
+
+
+def _opened(shelf: Shelf, name: str, sealed: _Sealed, fernet: Cipher | None, problem: str | None) -> Opened:
     if fernet is None:
         return Opened(name, sealed.kind, None, problem)
     try:
@@ -284,7 +331,7 @@ def _opened(shelf: Shelf, name: str, sealed: _Sealed, fernet: Fernet | None, pro
         return Opened(name, sealed.kind, None, error.message)
 
 
-def _entry(shelf: Shelf, name: str, sealed: _Sealed, fernet: Fernet) -> Entry:
+def _entry(shelf: Shelf, name: str, sealed: _Sealed, fernet: Cipher) -> Entry:
     from cryptography.fernet import InvalidToken
 
     try:

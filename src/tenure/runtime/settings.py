@@ -90,7 +90,18 @@ def load_settings(paths: SettingsPaths, env: Mapping[str, str]) -> Settings:
     settings = parse_settings(text, str(path or FILE_NAME))
     hub, node = settings.hub, settings.node
     if path is not None:
-        hub = replace(hub, tls_cert=beside(path, hub.tls_cert), tls_key=beside(path, hub.tls_key))
+        hub = replace(
+            hub,
+            tls_cert=beside(path, hub.tls_cert),
+            tls_key=beside(path, hub.tls_key),
+            tls_client_ca=beside(path, hub.tls_client_ca),
+        )
+        node = replace(
+            node,
+            ca_file=beside(path, node.ca_file),
+            tls_cert=beside(path, node.tls_cert),
+            tls_key=beside(path, node.tls_key),
+        )
     if not node.name:
         node = replace(node, name=node_name(socket.gethostname()))
     providers = settings.providers

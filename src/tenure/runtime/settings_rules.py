@@ -60,12 +60,29 @@ def relation_problems(settings: Settings) -> Iterator[Problem]:
             f"{hub.stall_after_s:g} must be more than 2 * node.renew_every_s = {2 * node.renew_every_s:g},"
             " since progress arrives with renewals",
         )
-    if (hub.tls_cert is None) != (hub.tls_key is None):
-        missing = "tls_cert" if hub.tls_cert is None else "tls_key"
-        yield Problem(f"hub.{missing}", "is missing: a certificate and its key belong together")
+    for table, one in (("hub", hub), ("node", node)):
+        if (one.tls_cert is None) != (one.tls_key is None):
+            missing = "tls_cert" if one.tls_cert is None else "tls_key"
+            yield Problem(f"{table}.{missing}", "is missing: a certificate and its key belong together")
+    if hub.tls_client_ca is not None and hub.tls_cert is None:
+        yield Problem(
+            "hub.tls_client_ca", "needs `tls_cert` and `tls_key`: without TLS nobody shows a certificate"
+        )
+    yield from proxy_problems(hub.trusted_proxies)
     yield from recipient_problems(settings)
     yield from provider_problems(settings)
     yield from notification_problems(settings.notifications)
+
+
+def proxy_problems(proxies: tuple[str, ...]) -> Iterator[Problem]:
+    """Which of these are no addresses as a connection has them."""
+    for index, one in enumerate(proxies):
+        try:
+            plain = str(ipaddress.ip_address(one))
+        except ValueError:
+            plain = ""
+        if plain != one:
+            yield Problem(f"hub.trusted_proxies[{index}]", f"{one!r} is no IP address in its plain form")
 
 
 def recipient_problems(settings: Settings) -> Iterator[Problem]:

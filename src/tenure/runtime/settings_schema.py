@@ -12,7 +12,8 @@ from msgspec import Meta, Struct
 
 from tenure.core import limits
 from tenure.runtime.settings_notifications import NotificationSettings
-from tenure.runtime.settings_value import Name, Text, expects, says
+from tenure.runtime.settings_providers import ProviderTable
+from tenure.runtime.settings_value import Account, Name, Text, Url, expects, says
 
 DEFAULT_PORT = 8484
 MEBIBYTE = 2**20
@@ -28,7 +29,6 @@ Variable = Annotated[
         r"\A[A-Za-z_][A-Za-z0-9_]*\Z",
     ),
 ]
-Url = Annotated[str, expects("an address that begins with http:// or https://", r"\Ahttps?://[^\s/]+\S*\Z")]
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 ShortTime = Annotated[float, Meta(ge=0.1, le=3600)]
 LongTime = Annotated[float, Meta(ge=0.5, le=30 * DAY_S)]
@@ -40,27 +40,12 @@ Body = Annotated[int, Meta(ge=65_536, le=2**30)]
 TailSpace = Annotated[int, Meta(ge=256, le=limits.EVIDENCE_BYTES // 4)]
 Offers = Annotated[int, Meta(ge=1, le=1000)]
 Batch = Annotated[int, Meta(ge=1, le=10_000)]
+Requests = Annotated[int, Meta(ge=1, le=1_000_000)]
 Runs = Annotated[int, Meta(ge=0, le=1_000_000)]
 Units = Annotated[int, Meta(ge=1, le=limits.CAPACITY)]
-Settling = Annotated[float, Meta(ge=0, le=3600)]
-Address = Annotated[
-    str,
-    expects(
-        "an address (https://…, ssh://…) or an absolute path, without a user name or password",
-        r"\A((https?|ssh)://[^\s/]\S*|/\S*)\Z",
-    ),
-]
-Form = Annotated[
-    str,
-    expects("an address with {delivery} in it", r"\Ahttps?://[^\s/]\S*\{delivery\}\S*\Z"),
-]
-Version = Annotated[str, expects("a date such as 2022-11-28", r"\A\d{4}-\d{2}-\d{2}\Z")]
 Place = Annotated[
     str,
     expects("an absolute path, or one that begins with ~/", r"\A(/|~/)[^\x00]*\Z"),
-]
-Account = Annotated[
-    str, expects("a user name: letters, digits and . _ @ + -", r"\A[A-Za-z0-9._@+-]{1,100}\Z")
 ]
 
 
@@ -82,6 +67,21 @@ class HubSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     tls_key: Annotated[Text | None, says("The certificate's private key (PEM); path as for `tls_cert`.")] = (
         None
     )
+    tls_client_ca: Annotated[
+        Text | None,
+        says(
+            "The CAs (PEM) of nodes' certificates. With it nodes are taken only with a certificate of theirs, and one that"
+            " names hosts must name the node; people need none. Path as for `tls_cert`."
+        ),
+    ] = None
+    trusted_proxies: Annotated[
+        tuple[Text, ...],
+        Meta(max_length=100),
+        says(
+            "The addresses of proxies before the hub. From these alone `X-Forwarded-For` is believed, and stands in the"
+            " record as the place that a decision came from."
+        ),
+    ] = ()
     allow_insecure_bind: Annotated[
         bool, says("Listen beyond this machine without TLS. Tokens then cross the network in the clear.")
     ] = False
@@ -108,6 +108,13 @@ class HubSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     max_batch: Annotated[
         Batch, says("Commands that may share one commit: more for throughput, fewer for shorter waits.")
     ] = limits.BATCH
+    requests_per_s: Annotated[
+        Requests,
+        says(
+            "How many requests a second one token, or one node, may send; for some seconds four times as many. Beyond it the"
+            " answer is 429, and nothing was done. Work in batches needs few."
+        ),
+    ] = 500
     max_body_bytes: Annotated[
         Body, says("The largest request body accepted. It must hold a batch of submissions or reports.")
     ] = BODY_BYTES
@@ -124,6 +131,18 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         ),
     ] = ""
     hub_url: Annotated[Url, says("The address of the hub.")] = f"http://127.0.0.1:{DEFAULT_PORT}"
+    ca_file: Annotated[
+        Text | None,
+        says(
+            "The CA (PEM) of the hub's certificate, where it is none of the usual ones; for commands and agents on this"
+            " machine too. `TENURE_CA_FILE` goes before it. A relative path counts from the settings file's folder."
+        ),
+    ] = None
+    tls_cert: Annotated[
+        Text | None,
+        says("The certificate (PEM) that the node shows to a hub that asks; path as for `ca_file`."),
+    ] = None
+    tls_key: Annotated[Text | None, says("Its private key (PEM); path as for `ca_file`.")] = None
     renew_every_s: Annotated[ShortTime, says("How often the node renews its leases.")] = 10
     margin_s: Annotated[
         ShortTime,
@@ -318,68 +337,6 @@ class DefaultSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         says("Acceptance checks: shell lines run in the worktree after the harness."),
     ] = ()
     check_timeout_s: Annotated[TaskTime, says("The longest one acceptance check may take.")] = 600
-
-
-class ProviderTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where effects land. One `[providers.NAME]` table for each; targets name it: `NAME:owner/repo`.
-
-    No secret stands here: `tenure provider add NAME` stores a provider's credential and its webhook secret,
-    encrypted. A provider can also be made by that command alone, without a table.
-    """
-
-    kind: Annotated[
-        Literal["github", "gitlab", "gitea", "webhook", "git"],
-        says("What speaks there. `gitea` is also Forgejo; `webhook` any receiver of signed requests."),
-    ]
-    url: Annotated[
-        Address | None,
-        says(
-            "Its address: the API's (`github`, default `https://api.github.com`), the server's (`gitlab`, default"
-            " `https://gitlab.com`; `gitea`), the receiver's (`webhook`), or what repositories' names are appended"
-            " to (`git`)."
-        ),
-    ] = None
-    credential: Annotated[
-        Name | None,
-        says("The provider under whose name the credential was stored. When absent: its own name."),
-    ] = None
-    webhook_secret: Annotated[
-        Name | None,
-        says(
-            "The provider under whose name the webhook secret was stored, which signs what a `webhook` is sent and"
-            " checks what a forge sends. When absent: its own name."
-        ),
-    ] = None
-    settling_s: Annotated[
-        Settling | None,
-        says(
-            "How long after a call its own answers may not show it yet; a lost call counts as not made only"
-            " when it is still not there after that. When absent: what the kind is known for."
-        ),
-    ] = None
-    find_url: Annotated[
-        Form | None,
-        says(
-            "Of a `webhook`: where to ask whether a delivery was received, answered with 200 or 404. Without it a"
-            " lost answer is a question to a person."
-        ),
-    ] = None
-    user: Annotated[
-        Account | None, says("Of `git`: the user name beside the credential. When absent: `x-access-token`.")
-    ] = None
-    api_version: Annotated[
-        Version | None,
-        says("Of `github`: the version of the API, for a server that is older than the client."),
-    ] = None
-    ca_file: Annotated[
-        Text | None,
-        says(
-            "Certificates (PEM) to trust instead of the usual ones. A relative path counts from the file's folder."
-        ),
-    ] = None
-    proxy: Annotated[
-        Url | None, says("An HTTP proxy to go through. The proxies of the environment are not used.")
-    ] = None
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

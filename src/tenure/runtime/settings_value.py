@@ -31,3 +31,7 @@ Name = Annotated[
     ),
 ]
 Text = Annotated[str, expects("text that is not empty", r"\A[^\x00]+\Z")]
+Url = Annotated[str, expects("an address that begins with http:// or https://", r"\Ahttps?://[^\s/]+\S*\Z")]
+Account = Annotated[
+    str, expects("a user name: letters, digits and . _ @ + -", r"\A[A-Za-z0-9._@+-]{1,100}\Z")
+]

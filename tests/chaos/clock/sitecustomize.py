@@ -1,8 +1,10 @@
 """Loaded by every Python of a machine whose wall clock is faked (it stands on their `PYTHONPATH`).
 
 libfaketime (0.9.10) refuses a `clock_nanosleep` up to an instant, by which CPython sleeps, with EINVAL, whatever it is told to
-fake. No real clock step does that, so sleeping is done by other means here."""
+fake. No real clock step does that, so sleeping is done by other means here. What this process starts has the real clock: git,
+and Pythons that load nothing (`-I -S`) and so would not get this."""
 
+import os
 import select
 import time
 
@@ -16,3 +18,7 @@ def pause(seconds: float) -> None:
 
 
 time.sleep = pause
+for name in [
+    one for one in os.environ if one.startswith("FAKETIME") or one in ("LD_PRELOAD", "NO_FAKE_STAT")
+]:
+    del os.environ[name]

@@ -6,6 +6,7 @@ What is found is written below `--found` as `DECODER-crash-…`; put it into `re
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from tests.hostile.spoiling import CORPUS, failed_once
 
@@ -31,7 +33,9 @@ def main(arguments: list[str]) -> int:
         return 0
     given = parsed(arguments)
     found = [one for one in given.decoders if not run(one, given.seconds, given.seed, given.found)]
-    print(f"{len(given.decoders)} decoders, {len(found)} with findings{': ' if found else ''}{', '.join(found)}")
+    say(
+        f"{len(given.decoders)} decoders, {len(found)} with findings{': ' if found else ''}{', '.join(found)}"
+    )
     return 1 if found else 0
 
 
@@ -40,7 +44,9 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.hostile.fuzz")
     parser.add_argument("decoders", nargs="*", metavar="DECODER", help=f"of {', '.join(known)}; else all")
     parser.add_argument("--seconds", type=int, default=20, help="for each decoder")
-    parser.add_argument("--seed", type=int, default=1, help="of the fuzzer's choices; 0 for another each time")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="of the fuzzer's choices; 0 for another each time"
+    )
     parser.add_argument("--found", type=Path, default=Path("found"), help="where inputs go that failed")
     given = parser.parse_args(arguments)
     unknown = set(given.decoders) - set(known)
@@ -68,9 +74,9 @@ def run(name: str, seconds: int, seed: int, found: Path) -> bool:
             capture_output=True, text=True, errors="replace", timeout=seconds + 120,
         )  # fmt: skip
     said = child.stdout + child.stderr
-    print(f"{name:18} {told(said)}{'' if child.returncode == 0 else '  FOUND'}", flush=True)
+    say(f"{name:18} {told(said)}{'' if child.returncode == 0 else '  FOUND'}")
     if child.returncode != 0:
-        print(said[-4_000:])
+        say(said[-4_000:])
     if not any(found.iterdir()):
         found.rmdir()
     return child.returncode == 0
@@ -86,8 +92,8 @@ def told(said: str) -> str:
 
 def fuzz(name: str, options: list[str]) -> None:
     """This process becomes the fuzzer of one decoder."""
-    import atheris
-
+    # Imported by name: it has no types, and no wheel but for Linux.
+    atheris: Any = importlib.import_module("atheris")
     with atheris.instrument_imports(include=["tenure"]):
         from tests.hostile import decoders
 
@@ -96,6 +102,11 @@ def fuzz(name: str, options: list[str]) -> None:
 
     atheris.Setup([sys.argv[0], *options], one)
     atheris.Fuzz()
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from tenure.sim.checkers.history import History
 from tenure.sim.checkers.view import EffectView
 from tenure.sim.checkers.words import GENESIS
 from tests.sim.checkers.right_world import RightWorld
-from tests.sim.checkers.scenes import answer, done, found, held, recorded, seen
+from tests.sim.checkers.scenes import answer, claim, done, found, held, read, recorded, seen
 
 APPLIED = en.Applied(at=30, provider="forge", key="pr", caller="hub")
 BEGIN = en.Begin(**done(10), **held(), key="pr", effect_id="e_1", said="intended")
@@ -75,6 +75,22 @@ def test_a_call_that_the_record_does_not_have_is_found() -> None:
     assert found(seen("record"), recorded(1, "task_released"), APPLIED) == ["intents"]
 
 
+def test_what_follows_an_open_effect_is_found() -> None:
+    settle = en.Settle(**done(50), key="pr", effect_id="e_1", said="confirmed")
+    whole = (seen("issues"), BEGIN, ISSUE, settle)
+    assert found(*whole, claim(30, 2, "d_2", grant={"number": 2})) == ["reconciled"]
+    assert found(*whole, read(30, state="completed")) == ["reconciled"]
+    assert found(*whole, claim(60, 2, "d_2", grant={"number": 2}), read(70, fence=2, state="completed")) == []
+    assert found(*whole, claim(30, 1)) == [], "its own grant, heard of late"
+
+
+def test_an_effect_that_is_settled_and_begun_again_is_open_again() -> None:
+    absent = en.Settle(**done(30), key="pr", effect_id="e_1", said="absent")
+    again = en.Begin(**done(40), **held(2, "d_2"), key="pr", effect_id="e_1", said="intended")
+    third = claim(50, 3, "d_3", grant={"number": 3})
+    assert found(seen("issues"), BEGIN, absent, again, third) == ["reconciled"]
+
+
 # The record
 
 
@@ -130,7 +146,7 @@ def test_a_record_in_which_a_canceled_task_goes_on_is_found() -> None:
     submitted = next(one for one in right if one.stream == granted.stream)
     canceled = [*right[: right.index(submitted) + 1], early, *right[right.index(submitted) + 1 :]]
     numbered = [renumbered(one, number) for number, one in enumerate(canceled, 1)]
-    assert "record: cancels" in {one.checker for one in check(History(numbered))}
+    assert "record: cancels" in {one.checker for one in check(History([seen("record"), *numbered]))}
 
 
 def changed(event: en.Recorded, **body: Any) -> en.Recorded:
@@ -145,3 +161,18 @@ def changed(event: en.Recorded, **body: Any) -> en.Recorded:
 
 def renumbered(event: en.Recorded, seq: int) -> en.Recorded:
     return en.Recorded(seq=seq, stream=event.stream, version=seq, kind=event.kind, body=event.body)
+
+
+def test_an_event_that_speaks_of_what_there_is_not_is_found() -> None:
+    lost = recorded(1, "lease_revoked", delivery_id="d_9", number=1, fence=2)
+    assert found(seen("record"), lost) == ["agreeing"]
+
+
+def test_a_read_that_the_record_does_not_bear_out_is_found() -> None:
+    world = RightWorld(Random(11))
+    entries = world.run(300).entries
+    ended = next(one for one in world.works.values() if one.state == "completed")
+    wrong = read(world.at + 500, task_id=ended.task_id, state="failed", fence=ended.fence, attempts=9)
+    other = read(world.at + 500, task_id="t_nowhere")
+    assert "agreeing" in {one.checker for one in check(History([*entries, wrong]))}
+    assert "agreeing" in {one.checker for one in check(History([*entries, other]))}

@@ -15,6 +15,7 @@ from tests.sim.checkers.scenes import (
     end,
     found,
     read,
+    recorded,
     renew,
     report,
     seen,
@@ -105,6 +106,21 @@ def test_an_execution_that_was_killed_and_of_which_nothing_is_ever_said_is_found
     whole = (seen("legs", "executions"), ack(5), start(10), SETTLED, read(600, fence=1, tries=[attempt()]))
     assert found(*whole, end(20)) == ["unknowns"]
     assert found(*whole) == [], "it may still be running"
+
+
+def test_an_execution_that_the_record_has_no_report_of_is_found() -> None:
+    granted = {"delivery_id": "d_1", "recipient": WHERE, "fence": 1, "claim_id": "c", "incarnation": "i_1"}
+    events = (
+        recorded(1, "task_submitted", spec={}, by="ann", idempotency_key="k"),
+        recorded(2, "attempt_created", number=1, spec={}),
+        recorded(3, "delivery_granted", number=1, **granted),
+        recorded(4, "delivery_acknowledged", delivery_id="d_1", incarnation="i_1"),
+    )
+    whole = (seen("record", "executions"), start(10), SETTLED, *events)
+    final = read(600, fence=1, tries=[attempt(verdict="completed", acknowledged=True)])
+    assert found(*whole, final) == ["unknowns"]
+    back = recorded(5, "handed_back", delivery_id="d_1", fence=2)
+    assert found(*whole, back) == ["unknowns"]
 
 
 def test_an_execution_that_was_handed_back_as_never_started_is_found() -> None:
@@ -198,9 +214,17 @@ def test_a_canceled_task_that_ends_otherwise_is_found() -> None:
     assert found(CANCEL, read(20, state="canceled", cancel_requested=True)) == []
 
 
+def test_whatever_is_taken_after_the_end_of_a_task_was_shown_is_found() -> None:
+    ended = read(10, fence=0, state="failed")
+    for later in (claim(20), ack(20), renew(20)):
+        assert found(ended, later) == ["endings"]
+    assert found(ended, report(20, said="late")) == []
+    assert found(ended, claim(11)) == []
+
+
 def test_the_cancellation_of_one_attempt_does_not_end_its_task() -> None:
     stop = en.Cancel(**done(10), task_id="t_1", number=1)
-    assert found(stop, claim(20), read(30, state="completed")) == []
+    assert found(stop, claim(20), read(30, fence=1, state="completed")) == []
 
 
 def test_the_same_again_after_a_failure_that_does_not_pass_is_found() -> None:

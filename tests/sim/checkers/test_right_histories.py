@@ -31,7 +31,7 @@ def test_every_checker_had_something_to_judge_in_a_right_history() -> None:
 
 def test_the_record_alone_is_judged_by_every_rule_that_it_can_say_something_about() -> None:
     judged = looked_at(RightWorld(Random(7)).run(1_500))
-    outside = {"kept", "starts", "effects_once", "intents", "leftovers", "sequence"}
+    outside = {"kept", "agreeing", "starts", "effects_once", "intents", "leftovers", "sequence"}
     idle = {one.name for one in CHECKERS if judged[f"record: {one.name}"] == 0}
     assert idle == outside
 

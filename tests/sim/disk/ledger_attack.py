@@ -6,8 +6,9 @@ unknown has made one or none. Whatever is there proves itself (`ledger.audit`)."
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -19,7 +20,8 @@ from tenure.core.attempt import Answer, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.delivery import Delivery
 from tenure.core.ids import EffectId, TaskId, attempt_id
-from tenure.errors import OutcomeUnknownError, UnavailableError
+from tenure.core.world import ENTITY_KINDS
+from tenure.errors import OutcomeUnknownError, TenureError, UnavailableError
 from tenure.ledger import audit
 from tenure.ledger.migrating import bring_up_to_date
 from tenure.ledger.sqlite import SqliteLedger
@@ -32,6 +34,8 @@ from tests.ledger.desk import SCOPE, Desk, HandClock, pull_request, sqlite_ledge
 RECORD = "/hub.db"
 TRIES = 6
 """How often a command is sent again after an error; a planned fault hits fewer than that."""
+ROOM_AFTER = 3
+"""Errors until somebody makes room on a full disk."""
 CRASHES = (Keeping.NOTHING, Keeping.EVERYTHING, None, None)
 """How each moment is crashed: twice as chance has it."""
 
@@ -44,11 +48,14 @@ class PowerGoneError(Exception):
 
 @dataclass
 class Fault:
+    """After so many operations of this kind, so many fail, and so many changes later the power goes (else at the end).
+    Without a kind the disk is full after so many more bytes."""
+
     op: Op | None
     after: int
     times: int = 1
-    name: str = ""
-    on_error: Script | None = None
+    then_cut: int | None = None
+    on_error: Callable[[Any], Awaitable[None]] | None = None
     """What is done after an error, before the command is sent again."""
 
 
@@ -73,9 +80,9 @@ class Told:
 class Patient:
     """Asks a ledger's questions again while the storage fails."""
 
-    def __init__(self, ledger: SqliteLedger, is_off: Callable[[], bool]) -> None:
+    def __init__(self, ledger: SqliteLedger, failed: Callable[[], None]) -> None:
         self.real = ledger
-        self._is_off = is_off
+        self._failed = failed
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         async def ask(*values: Any) -> Any:
@@ -83,8 +90,7 @@ class Patient:
                 try:
                     return await getattr(self.real, name)(*values)
                 except UnavailableError:
-                    if self._is_off():
-                        raise PowerGoneError from None
+                    self._failed()
             raise AssertionError(f"{name} failed {TRIES} times")
 
         return ask
@@ -101,28 +107,41 @@ class Witness(Desk):
         self.disk = disk
         self.again = again
         self.on_error = on_error
-        super().__init__(self.patient(clock), clock)  # type: ignore[arg-type] - it passes every question on
+        self.errors = 0
+        super().__init__(self.patient(clock), clock)
 
-    def patient(self, clock: HandClock) -> Patient:
-        return Patient(ledger_on(self.disk, clock), lambda: self.disk.faults.is_off)
+    def patient(self, clock: HandClock) -> Any:
+        return Patient(ledger_on(self.disk, clock), self.failed)
+
+    def failed(self) -> None:
+        """Something could not be had.
+
+        Raises:
+            PowerGoneError: nothing more can be.
+        """
+        self.errors += 1
+        if self.errors == ROOM_AFTER:
+            self.disk.set_budget(None)
+        if not self.again or self.disk.faults.is_off:
+            raise PowerGoneError
 
     @property
     def engine(self) -> SqliteEngine:
-        return self.ledger.real._engine  # type: ignore[attr-defined] - see above
+        return self.ledger.real._engine
 
     async def open(self) -> None:
-        await self.ledger.open()  # type: ignore[attr-defined] - see above
+        await self.ledger.open()
 
     async def restart(self) -> None:
         """The process is killed and started anew: what the kernel holds is still there."""
         self.disk.kill()
-        self.ledger = self.patient(self.clock)  # type: ignore[assignment] - see above
+        self.ledger = self.patient(self.clock)
         await self.open()
 
     async def run(self, command: cm.Command) -> Any:
         for _ in range(TRIES):
             try:
-                reply = await self.ledger.real.execute(command)  # type: ignore[attr-defined] - see above
+                reply = await self.ledger.real.execute(command)
             except OutcomeUnknownError:
                 self.told.unknown += 1
             except UnavailableError as error:
@@ -132,8 +151,7 @@ class Witness(Desk):
                 if commit.commit_no:
                     self.told.acknowledged[commit.commit_no] = commit.hash
                 return reply
-            if not self.again or self.disk.faults.is_off:
-                raise PowerGoneError
+            self.failed()
             if self.on_error is not None:
                 await self.on_error(self)
         raise AssertionError(f"{command} was sent {TRIES} times and never taken")
@@ -220,9 +238,50 @@ async def fault_violations(
 ) -> tuple[list[str], Witness]:
     """Play a script through to its end over a disk that fails once, then crash it."""
     with forked(image, seed) as disk:
-        disk.fail(fault.op, fault.after, fault.times, fault.name)
+        arm(disk, fault)
         witness = await played(disk, script, again=True, on_error=fault.on_error)
-        return crash_violations(disk, witness.told, seed + fault.after), witness
+        found = crash_violations(disk, witness.told, seed + fault.after)
+        if fault.op is None and (witness.told.unknown or set(witness.told.unavailable) - {"storage_full"}):
+            found.append(f"a full disk was told as {witness.told}")
+        return found, witness
+
+
+def arm(disk: SimulatedDisk, fault: Fault) -> None:
+    """Let a fault come."""
+    if fault.op is None:
+        disk.set_budget(disk.used_bytes + fault.after)
+    else:
+        disk.fail(fault.op, fault.after, fault.times, then_cut=fault.then_cut)
+
+
+async def answers(disk: SimulatedDisk) -> list[Any]:
+    """All entities and events of a record, as its ledger serves them."""
+    ledger = ledger_on(disk, HandClock())
+    try:
+        await ledger.open()
+        kinds: Any = ENTITY_KINDS
+        served: list[Any] = [await ledger.all_of(kind) for kind in kinds]
+        served.append(await ledger.events(0, 10_000))
+    finally:
+        with suppress(TenureError):
+            await ledger.close()
+    return served
+
+
+async def damage_violations(disk: SimulatedDisk, truth: list[Any]) -> list[str]:
+    """What a ledger over a damaged record neither says by an error of its own nor has its audit find."""
+    try:
+        served = await answers(disk)
+    except TenureError:
+        return []
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is none of ours
+        return [f"raised {error!r}"]
+    if served == truth:
+        return []
+    try:
+        return [] if record_of(disk)[1] else ["something else was served, and the audit agrees with it"]
+    except (TenureError, sqlite3.Error):
+        return []
 
 
 async def errands(desk: Witness) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenure.cli.asking.address import Address
+from tenure.cli.asking.trusting import trusted_by
 from tenure.cli.process.data_files import local_hub_url, read_line
 from tenure.errors import ConfigurationError, UnauthenticatedError
 
@@ -74,7 +75,7 @@ def agent_client(cli: Invocation) -> AgentClient:
     from tenure.client.agent import AgentClient
 
     address = agent_address(cli)
-    return AgentClient(address.url, address.token, verify=cli.env.get("TENURE_CA_FILE") or True)
+    return AgentClient(address.url, address.token, verify=trusted_by(cli, address.url))
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tenure.cli.asking.address import address_of
 from tenure.cli.asking.task_name import TaskName, attempt_name, parse_task_name
+from tenure.cli.asking.trusting import trusted_by
 from tenure.cli.text.counting import counted
 from tenure.errors import ConflictError, NotFoundError
 
@@ -43,8 +44,7 @@ async def connected(cli: Invocation) -> AsyncGenerator[HubClient]:
     from tenure.client.hub import HubClient
 
     address = address_of(cli)
-    verify = cli.env.get("TENURE_CA_FILE") or True
-    async with HubClient(address.url, address.token, verify=verify) as hub:
+    async with HubClient(address.url, address.token, verify=trusted_by(cli, address.url)) as hub:
         yield hub
 
 

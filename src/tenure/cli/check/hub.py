@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tenure import __version__
 from tenure.cli.asking.address import address_of
+from tenure.cli.asking.trusting import trusted_by
 from tenure.cli.check.finding import Finding, fail, ok, warn
 from tenure.cli.check.operating import check_operating
 from tenure.cli.text.counting import counted
@@ -37,7 +38,8 @@ async def check_hub(cli: Invocation, settings: Settings) -> list[Finding]:
         address = address_of(cli)
     except TenureError as error:
         return [warn("hub", error.message, "run `tenure up`, unless the hub is to be elsewhere")]
-    async with HubClient(address.url, address.token, timeout_s=WAIT_S) as hub:
+    verify = trusted_by(cli, address.url)
+    async with HubClient(address.url, address.token, timeout_s=WAIT_S, verify=verify) as hub:
         try:
             health = await hub.ready()
         except TenureError as error:

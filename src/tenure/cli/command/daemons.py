@@ -25,6 +25,8 @@ NOISY = ("alembic", "httpcore", "httpx", "uvicorn")
 OWN_FILES = 100
 """Open files that the hub needs beside its connections, with room to spare."""
 
+log = logging.getLogger(__name__)
+
 app = family()
 
 ReadyOption = Annotated[int | None, typer.Option("--ready-fd", hidden=True)]
@@ -55,6 +57,8 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
     from tenure.cli.process.readiness import say_ready
     from tenure.servers.rest.app import create_app
     from tenure.servers.rest.connection import Bounds
+    from tenure.servers.rest.peer import Facing
+    from tenure.servers.rest.rates import Rates
     from tenure.servers.rest.serve import Bind, serve
 
     os.umask(0o077)
@@ -70,6 +74,7 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
                 port=settings.port or last_port(local_hub_url(folder.root)),
                 tls_cert=settings.tls_cert,
                 tls_key=settings.tls_key,
+                client_ca=settings.tls_client_ca,
                 allow_insecure=settings.allow_insecure_bind,
                 bounds=Bounds(connections=bounded_connections()),
             )
@@ -82,10 +87,27 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
                     tell_hub_ready(cli, url)
 
             gate = push_gate(hub, look, folder.part(HUB_PART), cli.env)
-            app = create_app(hub, max_body_bytes=settings.max_body_bytes, git=gate)
+            facing = Facing(
+                proxies=frozenset(settings.trusted_proxies),
+                nodes_show_certificates=settings.tls_client_ca is not None,
+                rates=Rates(hub.clock, settings.requests_per_s),
+            )
+            app = create_app(hub, max_body_bytes=settings.max_body_bytes, git=gate, face=facing)
+            warn_if_heard_by_all(settings)
             await serve(app, bind, stop, on_ready=on_ready, on_stopping=hub.let_go)
         forget_local_hub(folder)
     return 0
+
+
+def warn_if_heard_by_all(settings: HubSettings) -> None:
+    """Say in the log what `allow_insecure_bind` means."""
+    from tenure.runtime.settings import is_loopback
+
+    if not is_loopback(settings.bind) and settings.tls_cert is None:
+        log.warning(
+            "the hub listens on %s without TLS: whoever is on the network can read tokens and act with them",
+            settings.bind,
+        )
 
 
 def bounded_connections() -> int:

@@ -88,7 +88,7 @@ def tell(cli: Invocation, event: EventBody, *, whole_record: bool, details: bool
     """One event. JSON shows every one, since a program that reads them must not miss any."""
     import msgspec
 
-    from tenure.cli.text.event import DETAILS, event_text
+    from tenure.cli.text.event import DETAILS, event_text, origin_text
     from tenure.cli.text.output import one_line
 
     cli.out.data(event)
@@ -97,4 +97,5 @@ def tell(cli: Invocation, event: EventBody, *, whole_record: bool, details: bool
     body: dict[str, Any] = msgspec.json.decode(event.body)
     number = event.seq if whole_record else event.version
     where = f"{event.stream}  " if whole_record else ""
-    cli.out.say(f"{number:>5}  {event.at}  {where}{one_line(event_text(event.kind, body), 300)}")
+    text = one_line(event_text(event.kind, body), 300)
+    cli.out.say(f"{number:>5}  {event.at}  {where}{text}{one_line(origin_text(body), 200)}")

@@ -9,6 +9,8 @@ import typer
 from tenure.cli.invocation import Invocation, command, commands_below, family
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tenure.client.hub import HubClient
     from tenure.wire.api import NodeBody, RecipientBody
 
@@ -91,6 +93,25 @@ async def release(cli: Invocation, node: NodeArgument, because: BecauseOption) -
         cli.out.say(f"{node} is released")
 
 
+@command(nodes_app, "renew-credential")
+def renew_credential(cli: Invocation) -> None:
+    """Give the node of this machine a new credential, at its next start.
+
+    No lease is lost: what runs goes on while its node starts again. The hub refuses the old credential as soon as it has
+    heard the new one.
+    """
+    from tenure.node.delivery.renewal import FILE
+    from tenure.runtime.clock import RealClock
+    from tenure.runtime.data_folder import write_atomically
+    from tenure.runtime.ids import RealIds
+
+    name = cli.settings.node.name
+    write_atomically(own_store(cli, name) / FILE, RealIds(RealClock()).token().encode() + b"\n", 0o600)
+    cli.out.data({"node": name, "at_next_start": True})
+    if not cli.out.json:
+        cli.out.say(f"{name} takes a new credential at its next start; stop `tenure node` and start it again")
+
+
 @command(app, "recipients")
 async def recipients(cli: Invocation) -> None:
     """List recipients: what may be given work, and whether it can take it now."""
@@ -126,6 +147,21 @@ async def recipients(cli: Invocation) -> None:
         # A recipient's own pause, and its node's, stand in its line.
         if one.paused is not None and one.subject.startswith(("hub", "project:")):
             cli.out.note(f"{one.subject} is paused by {one.paused.by}: {one.paused.because}")
+
+
+def own_store(cli: Invocation, name: str) -> Path:
+    """The store of this machine's node.
+
+    Raises:
+        NotFoundError: it never had one.
+    """
+    from tenure.cli.process.data_files import node_part
+    from tenure.errors import NotFoundError
+
+    part = cli.home / node_part(name)
+    if not part.is_dir():
+        raise NotFoundError(f"no node {name} was ever enrolled from {cli.home}", name=name)
+    return part
 
 
 async def every_node(hub: HubClient) -> list[NodeBody]:

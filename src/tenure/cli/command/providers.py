@@ -156,6 +156,21 @@ async def check(
         cli.out.say(f"{name}: {said}")
 
 
+@command(provider_app, "rotate-key")
+async def rotate_key(cli: Invocation) -> None:
+    """Encrypt every stored credential under a new key.
+
+    The running hub goes on with it at once. Where the key is in TENURE_PROVIDER_KEY: put the new one before the old one
+    there, with a space between, run this with that, and take the old one away. What is stored is the same as before; a
+    credential that may have leaked is replaced at its provider and added again.
+    """
+    store = store_of(cli, make=True)
+    count = await store.rotate_key()
+    cli.out.data({"entries": count, "key": store.key_source})
+    if not cli.out.json:
+        cli.out.say(f"{count} stored credentials are under a new key now ({store.key_source})")
+
+
 def hub_part() -> str:
     from tenure.cli.process.data_files import HUB_PART
 

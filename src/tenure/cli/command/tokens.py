@@ -10,7 +10,18 @@ from tenure.cli.invocation import Invocation, command, commands_below, family
 
 if TYPE_CHECKING:
     from tenure.client.hub import HubClient
-    from tenure.wire.api import TokenBody
+    from tenure.wire.api import TokenBody, TokenReply
+
+Token = Annotated[
+    str,
+    typer.Argument(
+        metavar="TOKEN",
+        help="Its id (c_…), as `token list` shows it; or its name, if only one live token has it.",
+    ),
+]
+Because = Annotated[
+    str, typer.Option("--because", metavar="REASON", help="Why; it is kept in the record.")
+]
 
 app = family()
 token_app = commands_below(app, "token", "Issue, list and revoke tokens.")
@@ -24,6 +35,15 @@ async def issue(
         str,
         typer.Option("--role", metavar="ROLE", help="viewer, submitter, operator, or join (for a new node)."),
     ],
+    projects: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--project",
+            metavar="PROJECT",
+            help="Bind it to this project; several may be given. Without one it reaches everything.",
+        ),
+    ] = None,
+    because: Because = "",
 ) -> None:
     """Make a token.
 
@@ -33,17 +53,29 @@ async def issue(
 
     async with connected(cli) as hub:
         others = [one for one in await every_token(hub) if one.name == name and one.revoked_at is None]
-        reply = await hub.issue_token(name, role)
-    cli.out.data(reply)
-    if not cli.out.json:
-        cli.out.say(reply.token)
-        cli.out.note(f"{reply.credential_id}: {reply.role} token of {reply.name}; it is not shown again")
+        reply = await hub.issue_token(name, role, projects or (), because)
+    tell_token(cli, reply)
     if others:
         known = ", ".join(f"{one.credential_id} ({one.role})" for one in others)
         cli.out.note(
             f"{name} also has {known}: all of them are the same {name} in the record. Revoke what is not needed any more "
             "(`tenure token revoke`)"
         )
+
+
+@command(token_app, "rotate")
+async def rotate(cli: Invocation, token: Token, because: Because = "") -> None:
+    """Put a new token in the place of one.
+
+    It has the same name, role and projects. The old one is refused from the next request on. Standard output is the new
+    token and nothing else.
+    """
+    from tenure.cli.asking.lookup import connected
+
+    async with connected(cli) as hub:
+        token = token if token.startswith("c_") else token_named(await every_token(hub), token)
+        reply = await hub.rotate_token(token, because)
+    tell_token(cli, reply)
 
 
 @command(token_app, "list")
@@ -60,6 +92,7 @@ async def list_tokens(cli: Invocation) -> None:
                 one.credential_id,
                 one.name,
                 one.role,
+                ", ".join(one.projects) or "all",
                 "revoked" if one.revoked_at else "live",
                 one.issued_at,
                 one.issued_by,
@@ -67,29 +100,31 @@ async def list_tokens(cli: Invocation) -> None:
             )
             for one in found
         )
-        cli.out.table(("token", "name", "role", "state", "issued", "by", "revoked"), rows)
+        cli.out.table(("token", "name", "role", "projects", "state", "issued", "by", "revoked"), rows)
 
 
 @command(token_app, "revoke")
-async def revoke(
-    cli: Invocation,
-    token: Annotated[
-        str,
-        typer.Argument(
-            metavar="TOKEN",
-            help="Its id (c_…), as `token list` shows it; or its name, if only one live token has it.",
-        ),
-    ],
-) -> None:
+async def revoke(cli: Invocation, token: Token, because: Because = "") -> None:
     """Refuse a token from the next request on."""
     from tenure.cli.asking.lookup import connected
 
     async with connected(cli) as hub:
         token = token if token.startswith("c_") else token_named(await every_token(hub), token)
-        done = await hub.revoke_token(token)
+        done = await hub.revoke_token(token, because)
     cli.out.data({"credential_id": token, "revoked": True, "replayed": done.replayed})
     if not cli.out.json:
         cli.out.say(f"{token} is refused from now on")
+
+
+def tell_token(cli: Invocation, reply: TokenReply) -> None:
+    """A token that was made: on standard output itself, beside it what it is."""
+    cli.out.data(reply)
+    if not cli.out.json:
+        cli.out.say(reply.token)
+        bound = f", bound to {', '.join(reply.projects)}" if reply.projects else ""
+        cli.out.note(
+            f"{reply.credential_id}: {reply.role} token of {reply.name}{bound}; it is not shown again"
+        )
 
 
 async def every_token(hub: HubClient) -> list[TokenBody]:

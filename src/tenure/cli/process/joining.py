@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from tenure.cli.asking.trusting import trusted_by
 from tenure.cli.process.data_files import local_hub_url, local_token, node_part, read_line
 from tenure.errors import ConfigurationError, ConflictError, TenureError, UnauthenticatedError
 from tenure.runtime.data_folder import write_atomically
@@ -102,7 +103,7 @@ async def introduction(cli: Invocation, url: str, node: str) -> AsyncGenerator[I
             f"node {node} is not enrolled at {url}; run `tenure enroll {url}` with a join token of that hub",
             url=url,
         )
-    async with HubClient(url, token) as hub:
+    async with HubClient(url, token, verify=trusted_by(cli, url)) as hub:
         issued = await hub.issue_token(f"node.{node}", "join")
         introduced = Introduction(issued.token, asyncio.Event())
         revoking = asyncio.ensure_future(revoke_after(hub, introduced.over, issued.credential_id))

@@ -11,6 +11,7 @@ import httpx
 from msgspec.structs import replace
 
 from tenure import __version__
+from tenure.cli.asking.trusting import ca_file_of, trusted_by
 from tenure.cli.process.data_files import node_part
 from tenure.cli.process.default_recipient import recipients_of
 from tenure.cli.process.draining import DrainingLegs, is_drained
@@ -49,11 +50,12 @@ async def run_node(start: NodeStart, join_token: str | None, *, offers_nothing: 
     """
     cli = start.cli
     settings = replace(cli.settings, recipients=() if offers_nothing else recipients_of(cli.settings))
-    http = HttpLegs(start.url, verify=cli.env.get("TENURE_CA_FILE") or True)
+    http = HttpLegs(start.url, verify=trusted_by(cli, start.url, shows=True))
     part = cli.home / node_part(settings.node.name)
     legs = DrainingLegs(http, lambda: is_drained(part))
     with new_executor(THREADS, "node") as executor, new_executor(1, "mirror") as mirror_executor:
-        tools = node_tools(cli.env, executor, mirror_executor, start.url)
+        env = {**cli.env, "TENURE_CA_FILE": ca_file_of(cli) or ""}
+        tools = node_tools(env, executor, mirror_executor, start.url)
         identity = NodeIdentity(version=__version__, join_token=join_token)
         daemon = NodeDaemon(settings, cli.open_folder(), legs, tools, identity)
         stopping = asyncio.ensure_future(start.stop.wait())

@@ -41,6 +41,15 @@ def event_text(kind: str, body: Body) -> str:
         return f"{kind.replace('_', ' ')} (without {missing})"
 
 
+def origin_text(body: Body) -> str:
+    """From where a person decided it: address, program, token; empty for what the machine did."""
+    origin = body.get("origin")
+    if not origin:
+        return ""
+    parts = [origin[name] for name in ("address", "client", "credential") if origin.get(name)]
+    return f"  [{', '.join(parts)}]"
+
+
 def _schedule(body: Body) -> str:
     return str(body["schedule_id"]).removeprefix("s_")
 
@@ -159,6 +168,7 @@ SENTENCES: dict[str, Sentence] = {
     "node_enrolled": lambda e: f"node {e['name']} enrolled by {e['by']}",
     "node_started": _node_started,
     "node_quarantined": lambda e: f"node quarantined{_because(e)}",
+    "node_credential_renewed": lambda _: "the node has a new credential; the old one is refused",
     "node_released": lambda e: f"node released from quarantine{_by(e)}{_because(e)}",
     "node_revoked": lambda e: f"node forgotten{_by(e)}{_because(e)}",
     "snapshot_heard": lambda e: f"the node told what its store holds (snapshot {e['sequence']})",
@@ -168,7 +178,7 @@ SENTENCES: dict[str, Sentence] = {
     "credential_issued": lambda e: (
         f"token {e['credential_id']} of {e['name']} ({e['role']}) issued by {e['by']}"
     ),
-    "credential_revoked": lambda e: f"token {e['credential_id']} revoked by {e['by']}",
+    "credential_revoked": lambda e: f"token {e['credential_id']} revoked by {e['by']}{_because(e)}",
     "schedule_added": lambda e: f"schedule {_schedule(e)} added{_by(e)}",
     "schedule_changed": lambda e: f"schedule {_schedule(e)} changed{_by(e)}",
     "schedule_paused": lambda e: f"schedule {_schedule(e)} paused{_by(e)}{_because(e)}",

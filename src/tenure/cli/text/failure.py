@@ -10,7 +10,7 @@ import sys
 import traceback
 from typing import Any
 
-from tenure.errors import InvariantError, TenureError, all_errors, exit_code
+from tenure.errors import InvalidError, InvariantError, TenureError, all_errors, exit_code
 
 BUG = 70
 """EX_SOFTWARE of sysexits.h."""
@@ -56,6 +56,14 @@ def told(error: BaseException) -> tuple[str, str, int, dict[str, Any]]:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return "system", f"{where}{error.strerror}", exit_code_of_system(error), {"errno": error.errno}
+    if isinstance(error, UnicodeEncodeError):
+        sign = ascii(error.object[error.start : error.end][:20])
+        return (
+            InvalidError.code,
+            f"{sign} is no text in UTF-8, and nothing was done",
+            exit_code(InvalidError("")),
+            {},
+        )
     name = type(error).__name__
     kind = (
         "a rule of the engine is broken" if isinstance(error, InvariantError) else "an error nobody expected"
@@ -81,7 +89,7 @@ def exit_code_of_system(error: OSError) -> int:
 
 
 def _write_json(code: str, message: str, status: int, facts: dict[str, Any] | None = None) -> None:
-    import msgspec
+    from tenure.cli.text.output import json_line
 
     kind = all_errors().get(code)
     body = {
@@ -91,7 +99,7 @@ def _write_json(code: str, message: str, status: int, facts: dict[str, Any] | No
         "facts": facts or {},
         "exit_code": status,
     }
-    sys.stderr.write(msgspec.json.encode({"error": body}, enc_hook=str).decode() + "\n")
+    sys.stderr.write(json_line({"error": body}))
 
 
 def tell_usage(problem: str, command: str, *, json: bool) -> int:
@@ -100,5 +108,7 @@ def tell_usage(problem: str, command: str, *, json: bool) -> int:
     if json:
         _write_json("usage", message, USAGE)
     else:
-        sys.stderr.write(f"tenure: {message} [usage]\n")
+        from tenure.cli.text.output import clean
+
+        sys.stderr.write(clean(f"tenure: {message} [usage]") + "\n")
     return USAGE

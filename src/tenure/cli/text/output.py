@@ -12,12 +12,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, TextIO, final
+from typing import Any, TextIO, cast, final
 
 Cells = Sequence[str]
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Control characters but for newline and tab, and the marks that turn the direction of text."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters but for newline and tab, the marks that turn the direction of text, and what stands for bytes of an
+argument that were no UTF-8: no stream could take that."""
 
 
 @final
@@ -37,9 +38,7 @@ class Output:
         """One JSON value on a line of its own; only with `--json`."""
         if not self.json:
             return
-        import msgspec
-
-        self.stdout.write(msgspec.json.encode(value).decode("utf-8") + "\n")
+        self.stdout.write(json_line(value))
         self.stdout.flush()
 
     def say(self, text: str = "") -> None:
@@ -72,6 +71,30 @@ class Output:
         for row in cleaned:
             table.add_row(*(Text(cell) for cell in row))
         Console(file=self.stdout, highlight=False).print(table)
+
+
+def json_line(value: Any) -> str:
+    """A value as a line of JSON. What is no UTF-8 in it (an argument that was none) becomes U+FFFD."""
+    import msgspec
+
+    try:
+        return msgspec.json.encode(value, enc_hook=str).decode() + "\n"
+    except UnicodeEncodeError:
+        plain = msgspec.to_builtins(value, enc_hook=str)
+        return msgspec.json.encode(_without_surrogates(plain)).decode() + "\n"
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {
+            _without_surrogates(key): _without_surrogates(one)
+            for key, one in cast("dict[Any, Any]", value).items()
+        }
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(one) for one in cast("list[Any]", value)]
+    return value
 
 
 def clean(text: str) -> str:

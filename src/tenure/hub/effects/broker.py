@@ -95,6 +95,11 @@ class Broker:
         for woken in self._waiters.get(effect_id, ()):
             woken.set()
 
+    def missed(self) -> None:
+        """A commit may have gone by unheard: whoever waits for the end of an Effect looks."""
+        for effect_id in tuple(self._waiters):
+            self._wake(effect_id)
+
     def kept_by(self, effect: Effect) -> TenureError | None:
         """What kept an intended Effect from being called when that was last tried; nothing was sent then."""
         return self._kept.get(effect.effect_id) if effect.is_to_be_called else None

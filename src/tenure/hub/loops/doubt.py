@@ -26,7 +26,7 @@ from tenure.core.effect_commands import DoubtEffect, EffectAnswer, LookUpEffect
 from tenure.core.effect_proof import left_ms, proves_in_ms
 from tenure.core.ids import EffectId
 from tenure.core.limits import BATCH, LAST_INSTANT_MS
-from tenure.errors import InvariantError, TenureError
+from tenure.errors import InvariantError, OutcomeUnknownError, TenureError, UnavailableError
 from tenure.hub.agenda import Agenda
 from tenure.hub.alarm import Alarm
 from tenure.hub.effects.broker import Broker
@@ -73,6 +73,11 @@ class DoubtLoop:
 
     def start(self) -> None:
         self._is_first = True
+
+    def missed(self) -> None:
+        """A commit may have gone by unheard: what is under way or in doubt is read anew."""
+        self.start()
+        self.alarm.ring()
 
     def soon(self, effect_id: EffectId) -> None:
         """Ask at once, however long a pause its provider was to have: there is news."""
@@ -190,6 +195,9 @@ class DoubtLoop:
             self._broken = error
             self.alarm.ring()
             return None
+        except (UnavailableError, OutcomeUnknownError) as error:
+            log.warning("the store is away", loop="doubt", effect=effect_id, error=str(error))
+            return self._failed(effect_id)
         except Exception as error:
             log.exception("a lookup could not be recorded", effect=effect_id, error=str(error))
             return self._failed(effect_id)

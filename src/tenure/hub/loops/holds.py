@@ -101,6 +101,10 @@ class HoldsLoop:
         if self._changed or self._started or self._moved:
             self._some_changed.set()
 
+    def missed(self) -> None:
+        """A commit may have gone by unheard: everything that is held is looked at."""
+        self._start_over()
+
     def _start_over(self) -> None:
         self._catch_up = True
         # What the turn that failed had heard of them is lost.

@@ -52,6 +52,11 @@ class ReleaseLoop:
                 self._ended[fact.task_id] = is_upheld or self._ended.get(fact.task_id, False)
                 self._some_ended.set()
 
+    def missed(self) -> None:
+        """A commit may have gone by unheard: the record knows who was not told."""
+        self._start_over()
+        self._some_ended.set()
+
     def _start_over(self) -> None:
         """After a failure some of those that were taken may not have been told."""
         self._catch_up = True

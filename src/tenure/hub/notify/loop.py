@@ -77,6 +77,11 @@ class NotifyLoop:
     def start(self) -> None:
         self._is_first = True
 
+    def missed(self) -> None:
+        """A commit may have gone by unheard: what is to be told is read anew."""
+        self.start()
+        self.alarm.ring()
+
     def heard(self, committed: Committed) -> None:
         for fact in committed.facts:
             if isinstance(fact, AttentionSnoozed):

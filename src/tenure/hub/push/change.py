@@ -18,7 +18,14 @@ from msgspec import Struct
 
 from tenure.core.effect_kind import NO_SHA
 from tenure.core.scope import Scope, may_change
-from tenure.errors import ConflictError, ForbiddenError, InvalidError, OutOfScopeError, TooLargeError
+from tenure.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    OutOfScopeError,
+    TooLargeError,
+    UnavailableError,
+)
 from tenure.hub.push.secret_rules import found
 from tenure.runtime.git import Git, path_text
 from tenure.runtime.process import ChildCommand, RunChild, run_child
@@ -216,9 +223,15 @@ class ChangeCheck:
             )
         )
         lines = result.stdout.decode().splitlines()
-        if result.exit_code != 0 or not lines or lines[-1] != "end":
+        if result.timed_out:
             raise TooLargeError(
                 "the content could not be looked through in time; push fewer commits at a time"
+            )
+        if result.exit_code != 0 or not lines or lines[-1] != "end":
+            # It says nothing about the push: the program that looks was killed, or had no memory or disk.
+            raise UnavailableError(
+                "the content could not be looked through: the program that looks for secrets ended with"
+                f" {result.exit_code}. Nothing was done; push again, a little later"
             )
         hits = list[str]()
         for line in lines[:-1]:

@@ -6,7 +6,9 @@ the hub knows them. Which token goes with them:
 - a credential that was never sent: the join token;
 - one that was sent: itself. If the hub does not know it, the first enrolment never arrived, the node was forgotten, or this
   is another hub. With a join token the node then enrols anew; under a new credential if it was enrolled before, since a
-  forgotten one stays refused.
+  forgotten one stays refused;
+- one that is to be replaced (`renewal`): itself, with the new one beside it. If the hub does not know it any more, it may be
+  that the answer to this was lost before: the new one.
 
 A hub that is away is asked again, for as long as it takes; what runs on this machine meanwhile is kept by its runners.
 """
@@ -22,6 +24,7 @@ from tenure.core.clock import IdSource
 from tenure.errors import ConflictError, OutcomeUnknownError, UnauthenticatedError, UnavailableError
 from tenure.node.delivery.mirror import Mirror
 from tenure.node.delivery.mirrored import Identity
+from tenure.node.delivery.renewal import Renewal
 from tenure.node.link import HubLegs
 from tenure.node.pacing import Backoff, pause
 from tenure.wire.legs import EnrollReply, EnrollRequest
@@ -33,8 +36,11 @@ log = logging.getLogger(__name__)
 
 @final
 class Entering:
-    def __init__(self, legs: HubLegs, mirror: Mirror, ids: IdSource, join_token: str | None) -> None:
+    def __init__(
+        self, legs: HubLegs, mirror: Mirror, ids: IdSource, join_token: str | None, renewal: Renewal
+    ) -> None:
         """`join_token`: what lets a new node in; None where there is none."""
+        self._renewal = renewal
         self._legs = legs
         self._mirror = mirror
         self._ids = ids
@@ -52,7 +58,9 @@ class Entering:
         """
         identity = await self._mirror.identity(self._ids.token())
         reply = await self._known(request, identity) if identity.was_sent else None
-        if reply is None:
+        if reply is not None:
+            identity = await self._mirror.identity(identity.credential)
+        else:
             identity = await self._fresh(identity)
             reply = await self._said(request, identity.credential, self._token(request.name))
         if reply.node_id != identity.node_id:
@@ -72,16 +80,36 @@ class Entering:
         Raises:
             UnauthenticatedError: the hub does not know it, and there is no join token.
         """
+        new = self._renewal.wanted()
         try:
-            return await self._said(request, identity.credential, identity.credential)
+            reply = await self._said(request, new or identity.credential, identity.credential)
         except UnauthenticatedError as error:
+            reply = await self._renewed_before(request, new) if new is not None else None
+            if reply is not None:
+                return reply
             if self._join_token is None:
                 raise UnauthenticatedError(
                     f"the hub does not know node {request.name} (any more): it was forgotten there, or this is another"
                     " hub. Enroll it with a join token.",
                     name=request.name,
                 ) from error
-        return None
+            return None
+        if new is not None:
+            await self._keep(new)
+        return reply
+
+    async def _renewed_before(self, request: EnrollRequest, new: str) -> EnrollReply | None:
+        try:
+            reply = await self._said(request, new, new)
+        except UnauthenticatedError:
+            return None
+        await self._keep(new)
+        return reply
+
+    async def _keep(self, new: str) -> None:
+        await self._mirror.renew_credential(new)
+        self._renewal.is_done()
+        log.info("the node has a new credential; the old one is refused from now on")
 
     async def _fresh(self, identity: Identity) -> Identity:
         """The identity with a credential that may be sent with a join token; stored, and marked as sent."""

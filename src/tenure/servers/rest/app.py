@@ -29,6 +29,7 @@ from tenure.servers.rest import (
     webhook_routes,
 )
 from tenure.servers.rest.git_routes import git_route
+from tenure.servers.rest.peer import ALONE, Facing
 from tenure.servers.rest.problem import exception_handlers
 
 ROUTES: tuple[Any, ...] = (
@@ -58,10 +59,10 @@ def create_app(
     *,
     max_body_bytes: int = BODY_BYTES,
     git: GitGate | None = None,
-    proxies: frozenset[str] = frozenset(),
+    face: Facing = ALONE,
 ) -> Litestar:
     """The hub's face over HTTP. No request body is read beyond `max_body_bytes`, but for git's, which `git` bounds.
-    `proxies`: the addresses of those who are believed when they say for whom they ask."""
+    `face`: what it knows of its surroundings."""
     return Litestar(
         [*ROUTES, *([git_route(git)] if git is not None else [])],
         state=State(
@@ -70,7 +71,7 @@ def create_app(
                 "legs": Legs(hub),
                 "webhooks": WebhookDesk(hub, hub.broker),
                 "routes": ROUTES,
-                "proxies": proxies,
+                "facing": face,
             }
         ),
         exception_handlers=exception_handlers(hub.ids),

@@ -30,9 +30,14 @@ async def list_attention(  # noqa: PLR0913 - each is a parameter of the query
     open_only: Annotated[
         bool, QueryParameter(name="open", description="false shows closed ones as well.")
     ] = True,
-    kind: Annotated[str | None, QueryParameter(description="Only this kind.")] = None,
+    kind: Annotated[
+        str | None, QueryParameter(description="Only this kind.", schema_extra={"enum": list(AttentionKind)})
+    ] = None,
     severity: Annotated[
-        str | None, QueryParameter(description="Only `info`, `warning` or `urgent` ones.")
+        str | None,
+        QueryParameter(
+            description="Only `info`, `warning` or `urgent` ones.", schema_extra={"enum": list(Severity)}
+        ),
     ] = None,
     assigned: Annotated[
         str | None, QueryParameter(description="Only those assigned to this name; `me` for your own.")

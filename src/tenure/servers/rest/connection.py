@@ -26,6 +26,7 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
 from tenure.errors import InvalidError, OverloadedError, TenureError, TooLargeError, UnavailableError
 from tenure.hub.problem import problem_of
+from tenure.servers.rest.peer import with_peer
 from tenure.wire.codec import encode
 
 HEAD_S = 10.0
@@ -82,6 +83,7 @@ class BoundedConnection(H11Protocol):
 
     def connection_made(self, transport: Transport) -> None:
         super().connection_made(transport)
+        self.app = with_peer(self.app, transport.get_extra_info("peercert"))
         if len(self.connections) > self.bounds.connections:
             error = OverloadedError(
                 "the hub holds as many connections as it may; nothing was read of this one."

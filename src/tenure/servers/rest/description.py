@@ -20,9 +20,9 @@ from litestar.types.internal_types import PathParameterDefinition
 from litestar.typing import FieldDefinition
 from msgspec import Raw
 
-from tenure.core.access import Role
 from tenure.servers.rest.gate import role_of
 from tenure.servers.rest.problem import PROBLEM_TYPE
+from tenure.servers.rest.stated_bounds import state_bounds, without_null
 from tenure.wire.api import Problem
 from tenure.wire.codec import encode
 
@@ -46,6 +46,10 @@ TAGS = {
 }
 PUBLIC_TAGS = frozenset({"health", "webhooks"})
 """What needs no token; a webhook is signed instead."""
+HOLDERS = {"agents": "agent", "legs": "node"}
+"""Who else than people asks: an agent shows its capability, a node its credential (at its first start a join token)."""
+EVENT_STREAM = "text/event-stream"
+DESCRIPTION_TYPE = "application/vnd.oai.openapi+json"
 VARIANT = "_by_"
 _TYPE = re.compile(r":\w+\}")
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
@@ -85,15 +89,18 @@ def description(routes: tuple[Any, ...], version: str) -> dict[str, Any]:
     schemas: dict[str, Any] = said["components"]["schemas"]
     _, problem = msgspec.json.schema_components([Problem], ref_template="#/components/schemas/{name}")
     schemas.update(problem)
-    roles = {handler.handler_name: role_of(handler) for handler in routes}
+    state_bounds(schemas)
+    roles = {one.handler_name: role_of(one) or HOLDERS.get(next(iter(one.tags or ()), "")) for one in routes}
     for item in said["paths"].values():
         for method in METHODS & item.keys():
             _complete(item[method], roles.get(item[method]["operationId"].partition(VARIANT)[0]))
     return said
 
 
-def _complete(operation: dict[str, Any], role: Role | None) -> None:
+def _complete(operation: dict[str, Any], role: str | None) -> None:
     """Every error is a problem; what is public needs no token; the others say which role."""
+    for parameter in operation.get("parameters", ()):
+        parameter["schema"] = without_null(parameter["schema"])
     if role is not None:
         operation["x-role"] = str(role)
     operation["responses"] = {
@@ -105,6 +112,20 @@ def _complete(operation: dict[str, Any], role: Role | None) -> None:
     }
     if not PUBLIC_TAGS.isdisjoint(operation["tags"]):
         operation["security"] = []
+    _complete_media(operation)
+
+
+def _complete_media(operation: dict[str, Any]) -> None:
+    """What the library cannot tell from a handler: that it answers live as well, or reads the body itself."""
+    answers: dict[str, Any] = operation["responses"].get("200", {}).get("content", {})
+    if "events" in operation["tags"]:
+        answers[EVENT_STREAM] = {"schema": {"type": "string"}}
+    if DESCRIPTION_TYPE in answers:
+        answers[DESCRIPTION_TYPE] = {"schema": {"type": "object"}}
+    if "webhooks" in operation["tags"]:
+        example = {"action": "opened", "repository": {"full_name": "owner/repo"}}
+        sent = {"description": "As the forge sends it.", "type": "object", "examples": [example]}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": sent}}}
 
 
 def _config(version: str) -> OpenAPIConfig:

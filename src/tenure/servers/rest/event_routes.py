@@ -22,12 +22,12 @@ from tenure.hub.service import Hub
 from tenure.hub.views import event_body
 from tenure.ledger.port import Recorded
 from tenure.servers.rest.connection import mark_live
+from tenure.servers.rest.description import EVENT_STREAM
 from tenure.servers.rest.gate import HubRequest, api_of, hub_of, needs
 from tenure.servers.rest.task_routes import Limit
 from tenure.wire import api
 from tenure.wire.codec import encode
 
-EVENT_STREAM = "text/event-stream"
 HELLO = b"retry: 1000\n: the history comes first\n\n"
 BEAT = b": beat\n\n"
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -35,12 +35,19 @@ STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 After = Annotated[
     int,
     QueryParameter(
-        name="after", description="Events after this one: a `version` of a Task's stream, a `seq` of all."
+        name="after",
+        description="Events after this one: a `version` of a Task's stream, a `seq` of all.",
+        schema_extra={"minimum": 0, "maximum": INTEGER},
     ),
 ]
 LastEventId = Annotated[
     str | None,
-    HeaderParameter(name="Last-Event-ID", required=False, description="As `after`, for a live stream."),
+    HeaderParameter(
+        name="Last-Event-ID",
+        required=False,
+        description="As `after`, for a live stream.",
+        schema_extra={"pattern": "^[0-9]{1,16}$"},
+    ),
 ]
 PAGE_OR_STREAM = {
     200: ResponseSpec(

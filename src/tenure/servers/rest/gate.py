@@ -4,6 +4,7 @@ It runs before a byte of the body is read, so that nobody without a token can ma
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -15,12 +16,13 @@ from msgspec.structs import replace
 
 from tenure.core.access import Role
 from tenure.core.origin import ADDRESS_LENGTH, CLIENT_LENGTH, Origin
-from tenure.errors import ForbiddenError, InvalidError
+from tenure.errors import ForbiddenError, InvalidError, UnauthenticatedError
 from tenure.hub.access import Principal, require
 from tenure.hub.api import Api
 from tenure.hub.legs import Legs, check_contract
 from tenure.hub.service import Hub
 from tenure.servers.rest.desks import Desks
+from tenure.servers.rest.peer import Facing, check_node
 from tenure.wire.legs import CONTRACT_HEADER
 
 HubRequest = Request[Principal, Any, State]
@@ -68,7 +70,7 @@ def needs(role: Role, *, whole: bool = False) -> Guard:
 
     async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
         refuse_unknown_parameters(connection, handler)
-        principal = await whole_hub(connection).access.authenticate(connection.headers.get("authorization"))
+        principal = await authenticated(connection)
         require(principal, role)
         if whole and principal.projects:
             raise ForbiddenError(
@@ -82,6 +84,29 @@ def needs(role: Role, *, whole: bool = False) -> Guard:
     return guard
 
 
+async def authenticated(connection: Connection) -> Principal:
+    """Who asks, if they do not ask too often.
+
+    Raises:
+        UnauthenticatedError: the token is missing, malformed, unknown or revoked.
+        RateLimitedError: it is used too often, or this address guesses.
+    """
+    access, header = whole_hub(connection).access, connection.headers.get("authorization")
+    rates = facing_of(connection).rates
+    if rates is None:
+        return await access.authenticate(header)
+    address = address_of(connection)
+    if not access.remembers(header):
+        rates.guesses.check(address)
+    try:
+        principal = await access.authenticate(header)
+    except UnauthenticatedError:
+        rates.guesses.take(address)
+        raise
+    rates.requests.take(principal.credential_id or principal.node_id or principal.name)
+    return principal
+
+
 def origin_of(connection: Connection, who: Principal) -> Origin:
     """From where a request came: its token, its address, and what its program calls itself."""
     client = connection.headers.get("user-agent", "")
@@ -92,17 +117,27 @@ def origin_of(connection: Connection, who: Principal) -> Origin:
     )
 
 
+def facing_of(connection: Connection) -> Facing:
+    return cast("Facing", connection.app.state["facing"])
+
+
 def address_of(connection: Connection) -> str:
     """The address of whoever sent this, behind the proxies that the settings trust: the last one that is none of them."""
     direct = connection.scope["client"]
     address = direct[0] if direct is not None else ""
-    trusted = cast("frozenset[str]", connection.app.state["proxies"])
-    named = connection.headers.get("x-forwarded-for", "").split(",") if address in trusted else []
-    for one in reversed(named):
-        if address not in trusted:
-            break
-        address = one.strip()
+    trusted = facing_of(connection).proxies
+    named = ",".join(connection.headers.getall("x-forwarded-for", [])).split(",")
+    while address in trusted and named and is_address(named[-1].strip()):
+        address = named.pop().strip()
     return address
+
+
+def is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def role_of(handler: BaseRouteHandler) -> Role | None:
@@ -120,18 +155,16 @@ def is_whole(handler: BaseRouteHandler) -> bool:
 async def speaks(connection: Connection, handler: BaseRouteHandler) -> None:
     """Let through whoever has a token and speaks our version of the contract; the leg itself says who may."""
     refuse_unknown_parameters(connection, handler)
-    connection.scope["user"] = await whole_hub(connection).access.authenticate(
-        connection.headers.get("authorization")
-    )
+    connection.scope["user"] = await authenticated(connection)
+    if connection.user.node_id is not None:
+        check_node(connection.scope, facing_of(connection), connection.user.name)
     check_contract(connection.headers.get(CONTRACT_HEADER))
 
 
 async def enrolls(connection: Connection, handler: BaseRouteHandler) -> None:
     """As `speaks`; which contract is spoken stands in the body, so that a wrong one can be recorded."""
     refuse_unknown_parameters(connection, handler)
-    connection.scope["user"] = await whole_hub(connection).access.authenticate(
-        connection.headers.get("authorization")
-    )
+    connection.scope["user"] = await authenticated(connection)
 
 
 async def anybody(connection: Connection, handler: BaseRouteHandler) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from litestar import Response, get
 
-from tenure.servers.rest.description import description_json
+from tenure.servers.rest.description import DESCRIPTION_TYPE, description_json
 from tenure.servers.rest.gate import HubRequest, anybody, api_of, hub_of
 from tenure.wire import api
 
@@ -23,11 +23,17 @@ async def readyz(request: HubRequest) -> api.HealthBody:
     return api_of(request).queries.health()
 
 
-@get("/v1/openapi.json", guards=[anybody], tags=["health"], summary="This description")
+@get(
+    "/v1/openapi.json",
+    guards=[anybody],
+    media_type=DESCRIPTION_TYPE,
+    tags=["health"],
+    summary="This description",
+)
 async def openapi(request: HubRequest) -> Response[bytes]:
     """The API's description of itself, OpenAPI 3.1."""
     said = description_json(request.app.state["routes"], hub_of(request).identity.version)
-    return Response(said, media_type="application/vnd.oai.openapi+json")
+    return Response(said, media_type=DESCRIPTION_TYPE)
 
 
 ROUTES = (healthz, readyz, openapi)

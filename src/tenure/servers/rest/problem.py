@@ -5,6 +5,7 @@ this machine."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import structlog
@@ -69,7 +70,8 @@ def problem_response(problem: Problem, headers: dict[str, str] | None = None) ->
     if problem.status == 401:
         added["WWW-Authenticate"] = 'Bearer realm="tenure"'
     if problem.retryable:
-        added["Retry-After"] = str(RETRY_AFTER_S)
+        wait_s = problem.facts.get("retry_after_s", RETRY_AFTER_S)
+        added["Retry-After"] = str(max(RETRY_AFTER_S, math.ceil(wait_s)))
     return Response(encode(problem), status_code=problem.status, media_type=PROBLEM_TYPE, headers=added)
 
 

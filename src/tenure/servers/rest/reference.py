@@ -68,6 +68,8 @@ Two families never blur. `unavailable` and its kinds: nothing happened, so the r
 """
 
 
+HOLDS = {"agent": "An attempt's capability. ", "node": "A node's credential. "}
+"""Where it is no role of a person."""
 MEANING = {
     "error": "A fault of the hub itself. Its log has more under the `incident` in the facts.",
     "forbidden": "The token is known, and its role may not do this.",
@@ -106,13 +108,7 @@ def _operations(said: dict[str, Any], tag: str) -> Iterator[str]:
 
 def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
     role = operation.get("x-role")
-    needs = (
-        f"Role `{role}`. "
-        if role
-        else "No token. "
-        if operation.get("security") == []
-        else "A node's credential. "
-    )
+    needs = HOLDS.get(str(role)) or (f"Role `{role}`. " if role else "No token. ")
     lines = [
         f"### `{method.upper()} {path}`\n",
         f"{operation['summary']}. {needs}{_flat(operation['description'])}\n",

@@ -9,13 +9,14 @@ from litestar.openapi import ResponseSpec
 from litestar.params import Body, FromPath, QueryParameter
 
 from tenure.core.access import Role
-from tenure.hub.schedule_desk import OCCURRENCES, ScheduleDesk
+from tenure.hub.schedule_desk import MOST_OCCURRENCES, OCCURRENCES, ScheduleDesk
 from tenure.servers.rest import example
 from tenure.servers.rest.gate import Connection, HubRequest, desks_of, needs
 from tenure.servers.rest.json_body import JsonBody
 from tenure.servers.rest.operator_routes import Because
 from tenure.wire.schedules import OccurrenceBody, ScheduleBody, ScheduleRequest
 
+OCCURRENCES_ASKED = {"minimum": 1, "maximum": MOST_OCCURRENCES}
 REPLAYED = {
     200: ResponseSpec(
         ScheduleBody, generate_examples=False, description="It was there already, with this content"
@@ -59,7 +60,10 @@ async def get_schedule(
     request: HubRequest,
     name: FromPath[str],
     occurrences: Annotated[
-        int, QueryParameter(description="How many of its next occurrences, 1 to 100.")
+        int,
+        QueryParameter(
+            description="How many of its next occurrences, 1 to 100.", schema_extra=OCCURRENCES_ASKED
+        ),
     ] = OCCURRENCES,
 ) -> ScheduleBody:
     """As it stands, with its next occurrences."""
@@ -69,7 +73,9 @@ async def get_schedule(
 @get("/v1/occurrences", guards=[needs(Role.VIEWER)], tags=["schedules"], summary="What fires next")
 async def list_occurrences(
     request: HubRequest,
-    limit: Annotated[int, QueryParameter(description="How many, 1 to 100.")] = 10,
+    limit: Annotated[
+        int, QueryParameter(description="How many, 1 to 100.", schema_extra=OCCURRENCES_ASKED)
+    ] = 10,
 ) -> tuple[OccurrenceBody, ...]:
     """The next occurrences of all schedules that are active, in order."""
     return await desk_of(request).upcoming(limit)

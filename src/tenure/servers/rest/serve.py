@@ -26,12 +26,15 @@ PORTS = range(65_536)
 
 
 class Bind(Struct, frozen=True, kw_only=True):
-    """Where to listen, and within which bounds. `port` 0 takes a free one. `tls_cert` and `tls_key` are PEM files."""
+    """Where to listen, and within which bounds. `port` 0 takes a free one. `tls_cert` and `tls_key` are PEM files.
+    `client_ca`: whoever shows a certificate must have it from one of these CAs; whether one is needed is for the routes to
+    say (`peer`)."""
 
     host: str = "127.0.0.1"
     port: int = 0
     tls_cert: str | None = None
     tls_key: str | None = None
+    client_ca: str | None = None
     allow_insecure: bool = False
     bounds: Bounds = Bounds()
 
@@ -128,6 +131,10 @@ def _config(app: Any, bind: Bind, grace_s: float) -> uvicorn.Config:
             app,
             ssl_certfile=bind.tls_cert,
             ssl_keyfile=bind.tls_key,
+            ssl_ca_certs=bind.client_ca,
+            ssl_cert_reqs=ssl.CERT_OPTIONAL if bind.client_ca else ssl.CERT_NONE,
+            # It believes whoever asks from this machine, unasked; whom to believe is for the gate (`address_of`).
+            proxy_headers=False,
             http=bounded(bind.bounds),
             ws="none",
             lifespan="on",
@@ -140,7 +147,8 @@ def _config(app: Any, bind: Bind, grace_s: float) -> uvicorn.Config:
         config.load()
     except (OSError, ssl.SSLError) as error:
         raise ConfigurationError(
-            f"{bind.tls_cert} and {bind.tls_key} cannot be used for TLS: {error}", tls_cert=bind.tls_cert
+            f"{', '.join(filter(None, (bind.tls_cert, bind.tls_key, bind.client_ca)))} cannot be used for TLS: {error}",
+            tls_cert=bind.tls_cert,
         ) from error
     return config
 

@@ -10,10 +10,11 @@ from litestar.params import Body, FromPath, HeaderParameter, QueryParameter
 
 from tenure.core.access import Role
 from tenure.core.commands import Done
+from tenure.core.limits import KEY_LENGTH
 from tenure.core.task import TaskState
 from tenure.errors import InvalidError
 from tenure.hub.queries import check_page
-from tenure.ledger.port import TaskFilter
+from tenure.ledger.port import PAGE, TaskFilter
 from tenure.servers.rest import example
 from tenure.servers.rest.gate import HubRequest, api_of, needs
 from tenure.servers.rest.json_body import JsonBody
@@ -27,9 +28,15 @@ IdempotencyKey = Annotated[
         required=False,
         description="Names the operation, 1 to 200 characters. The same key and request give the recorded Task; the "
         "same key with another request is refused. Keys are the caller's own.",
+        schema_extra={"minLength": 1, "maxLength": KEY_LENGTH},
     ),
 ]
-Limit = Annotated[int, QueryParameter(name="limit", description="Items of a page, 1 to 500.")]
+Limit = Annotated[
+    int,
+    QueryParameter(
+        name="limit", description="Items of a page, 1 to 500.", schema_extra={"minimum": 1, "maximum": PAGE}
+    ),
+]
 
 REPLAYED = {
     200: ResponseSpec(

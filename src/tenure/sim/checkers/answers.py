@@ -39,7 +39,7 @@ def _attempts(history: History, notes: Notes) -> None:
         made = one.made if one.acknowledged_at is not None else None
         words[one.task_id].add(made if made is not None else (one.client, one.began))
         calls[one.task_id].append(one)
-    for task_id, (read, view) in history.last_tasks.items():
+    for task_id, (read, view) in history.last_with_tries.items():
         by_people = [one for one in view.tries if one.made_by is not None and not is_automatic(one)]
         notes.judged(len(by_people))
         if len(by_people) > len(words[task_id]):

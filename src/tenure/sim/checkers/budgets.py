@@ -13,7 +13,7 @@ RULE = (
 
 
 def look(history: History, notes: Notes) -> None:
-    for read, task in history.last_tasks.values():
+    for read, task in history.last_with_tries.values():
         if task.budget is None:
             continue
         counted = 0

@@ -12,11 +12,13 @@ from msgspec import Struct
 
 from tenure.sim.checkers import (
     acknowledged,
+    agreeing,
     answers,
     blocks,
     budgets,
     cancels,
     effects_once,
+    endings,
     fences,
     idempotent,
     intents,
@@ -24,6 +26,7 @@ from tenure.sim.checkers import (
     leftovers,
     monotonic,
     owners,
+    reconciled,
     retries,
     sequence,
     silence,
@@ -35,7 +38,7 @@ from tenure.sim.checkers import (
 from tenure.sim.checkers.finding import Finding
 from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
-from tenure.sim.checkers.telling import told
+from tenure.sim.checkers.telling import completed, told
 
 
 class Checker(Struct, frozen=True):
@@ -55,6 +58,7 @@ CHECKERS = tuple(
     for module in (
         acknowledged,
         kept,
+        agreeing,
         monotonic,
         idempotent,
         fences,
@@ -63,11 +67,13 @@ CHECKERS = tuple(
         starts,
         effects_once,
         intents,
+        reconciled,
         unknowns,
         verdicts,
         blocks,
         answers,
         cancels,
+        endings,
         retries,
         budgets,
         silence,
@@ -89,9 +95,11 @@ def looked_at(history: History) -> dict[str, int]:
 
 def _judged(history: History) -> Iterator[Notes]:
     record = told(history)
-    for prefix, each in (("", history), ("record: ", record)):
-        for checker in CHECKERS if each is not None else ():
+    told_of = [("", history)]
+    if record is not None:
+        told_of = [("", completed(history, record)), ("record: ", record.history)]
+    for prefix, each in told_of:
+        for checker in CHECKERS:
             notes = Notes(f"{prefix}{checker.name}")
-            if each is not None:
-                checker.look(each, notes)
+            checker.look(each, notes)
             yield notes

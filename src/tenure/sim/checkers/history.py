@@ -66,15 +66,14 @@ class History:
 
     @cached_property
     def last_tasks(self) -> dict[str, tuple[Read, TaskView]]:
-        """Each Task as it was read last, by its id; with its Attempts, where it was ever read with them."""
-        found: dict[str, tuple[Read, TaskView]] = {}
-        for read in self._reads_in_order():
-            for view in read.tasks:
-                before = found.get(view.task_id)
-                if before is not None and before[1].tries and not view.tries:
-                    continue
-                found[view.task_id] = (read, view)
-        return found
+        """Each Task as it was read last, by its id."""
+        return {view.task_id: (read, view) for read in self._reads_in_order() for view in read.tasks}
+
+    @cached_property
+    def last_with_tries(self) -> dict[str, tuple[Read, TaskView]]:
+        """Each Task as it was read last together with its Attempts, by its id."""
+        reads = self._reads_in_order()
+        return {view.task_id: (read, view) for read in reads for view in read.tasks if view.tries}
 
     @cached_property
     def final_tasks(self) -> dict[str, tuple[Read, TaskView]]:
@@ -88,7 +87,7 @@ class History:
         """Each Attempt as it was read last, by Task and number."""
         return {
             (name, one.number): (read, one)
-            for name, (read, view) in self.last_tasks.items()
+            for name, (read, view) in self.last_with_tries.items()
             for one in view.tries
         }
 

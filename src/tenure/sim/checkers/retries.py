@@ -13,7 +13,7 @@ RULE = (
 
 
 def look(history: History, notes: Notes) -> None:
-    for read, task in history.last_tasks.values():
+    for read, task in history.last_with_tries.values():
         by_number = {one.number: one for one in task.tries}
         for one in task.tries:
             before = by_number.get(one.number - 1)

@@ -8,6 +8,8 @@ from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.words import DELIVERED
 
 RULE = "Each execution began after the receipt of its Delivery, under its fence, was answered `delivered`, and once."
+ACCEPTED = frozenset({DELIVERED, "lease_expired"})
+"""The second: it was accepted earlier, and the start waits for a renewal."""
 
 
 def look(history: History, notes: Notes) -> None:
@@ -29,10 +31,10 @@ def look(history: History, notes: Notes) -> None:
 
 
 def _answered(history: History) -> dict[tuple[str, int], Ack]:
-    """The first answer `delivered` for each Delivery and fence."""
+    """The first answer that says that the receipt is accepted, for each Delivery and fence."""
     found: dict[tuple[str, int], Ack] = {}
     for one in history.of(Ack):
-        if one.acknowledged_at is not None and one.said == DELIVERED:
+        if one.acknowledged_at is not None and one.said in ACCEPTED:
             before = found.get((one.delivery_id, one.fence))
             if before is None or one.acknowledged_at < (before.acknowledged_at or 0):
                 found[one.delivery_id, one.fence] = one

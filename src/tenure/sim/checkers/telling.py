@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.sim.checkers import entry as en
@@ -21,21 +22,52 @@ SEEN = ("legs", "issues")
 Body = dict[str, Any]
 
 
-def told(history: History) -> History | None:
-    """What the record of this history tells; None where it has none. It counts as settled if the history is."""
-    events = sorted({one.seq: one for one in history.of(en.Recorded)}.values(), key=lambda one: one.seq)
-    if not events:
+class Told(Struct, frozen=True):
+    """`history`: what the record tells. `unfounded`: events that speak of what no event before them has made."""
+
+    history: History
+    unfounded: tuple[en.Recorded, ...]
+
+
+def told(history: History) -> Told | None:
+    """What the record of this history tells; None where it does not have all of it. It counts as settled if the history
+    does."""
+    if "record" not in history.observed:
         return None
+    events = sorted({one.seq: one for one in history.of(en.Recorded)}.values(), key=lambda one: one.seq)
     teller = Teller()
-    for one in events:
-        teller.tell(one)
-    last = events[-1].seq
-    entries = [*teller.entries]
-    if "record" in history.observed:
-        entries.append(en.Observed(kinds=SEEN))
-    if history.settled_at is not None:
-        entries.append(en.Settled(at=last))
-    return History([*entries, teller.final_read(last + 1)])
+    unfounded = tuple(one for one in events if not teller.tell(one))
+    last = events[-1].seq if events else 0
+    settled = [] if history.settled_at is None else [en.Settled(at=last)]
+    whole = [*teller.entries, en.Observed(kinds=SEEN), *settled, teller.final_read(last + 1)]
+    return Told(History(whole), unfounded)
+
+
+def completed(history: History, record: Told) -> History:
+    """A history that has settled, with one more read at its end: what its record tells of Tasks and Effects that nobody read
+    in the end. So what was seen outside is held against the record also without reads over the API."""
+    if history.settled_at is None:
+        return history
+    end = max((instant for one in history.entries for instant in _instants(one)), default=0)
+    (told_last,) = record.history.of(en.Read)[-1:]
+    unread = not history.every_item
+    final = replace(
+        told_last,
+        began=end + 1,
+        ended=end + 2,
+        tasks=tuple(one for one in told_last.tasks if one.task_id not in history.final_tasks),
+        effects=tuple(one for one in told_last.effects if one.effect_id not in history.last_effects),
+        items=told_last.items if unread else (),
+        every_item=unread,
+        every_task=False,
+    )
+    return History([*history.entries, final])
+
+
+def _instants(entry: en.Entry) -> tuple[int, ...]:
+    if isinstance(entry, en.Call):
+        return (entry.began,) if entry.ended is None else (entry.ended,)
+    return (entry.at,) if isinstance(entry, en.Sight) else ()
 
 
 class Teller:
@@ -50,11 +82,16 @@ class Teller:
         self._effects: dict[str, tuple[EffectView, Body]] = {}
         self._items: dict[str, ItemView] = {}
 
-    def tell(self, event: en.Recorded) -> None:
+    def tell(self, event: en.Recorded) -> bool:
+        """Whether it is understood."""
         self._at = event.seq
         say = _SAYS.get(event.kind)
-        if say is not None:
-            say(self, event.stream, event.body)
+        try:
+            if say is not None:
+                say(self, event.stream, event.body)
+        except KeyError:
+            return False
+        return True
 
     def final_read(self, at: int) -> en.Read:
         tasks = tuple(
@@ -121,6 +158,8 @@ class Teller:
 
     def ended(self, task_id: str, body: Body) -> None:
         self._change_task(task_id, state=body["state"])
+        shown = replace(self._tasks[task_id], attempts=len(self._attempts[task_id]))
+        self.entries.append(en.Read(**self._done("the record"), tasks=(shown,)))
 
     # Legs
 

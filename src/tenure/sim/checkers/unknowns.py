@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from tenure.sim.checkers.entry import Answer, End, Read, Report, Start
+from tenure.sim.checkers.entry import Answer, End, Entry, Read, Recorded, Report, Start
 from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
-from tenure.sim.checkers.words import UNKNOWN
+from tenure.sim.checkers.words import HANDED_BACK, UNKNOWN
 
 RULE = "In the end every execution that nobody reported is `unknown`, and every unknown Attempt was on the list of questions."
 
 
 def look(history: History, notes: Notes) -> None:
-    if {"legs", "executions"} <= history.observed:
+    if "executions" in history.observed and {"legs", "record"} & history.observed:
         _executions(history, notes)
     _questions(history, notes)
 
 
 def _executions(history: History, notes: Notes) -> None:
-    told = {
-        one.delivery_id for one in history.of(Report) if one.may_have_happened and one.verdict is not None
-    }
+    told, handed_back = _said(history)
     over = {one.marker: one for one in history.of(End)}
-    handed_back = {one.delivery_id: one for one in history.of(Report) if one.verdict is None}
     for start in history.of(Start):
         back = handed_back.get(start.delivery_id)
         if back is not None:
@@ -37,6 +34,20 @@ def _executions(history: History, notes: Notes) -> None:
             notes.find(
                 f"{start.task_id}/{start.number} is {view.verdict}, and nobody reported it", *seen, read
             )
+
+
+def _said(history: History) -> tuple[set[str], dict[str, Entry]]:
+    """The Deliveries that may have been reported, and those that were handed back as never started."""
+    reports = [one for one in history.of(Report) if one.may_have_happened]
+    told = {one.delivery_id for one in reports if one.verdict is not None}
+    back: dict[str, Entry] = {one.delivery_id: one for one in reports if one.verdict is None}
+    for event in history.of(Recorded):
+        delivery_id = str(event.body.get("delivery_id"))
+        if event.kind == "report_recorded":
+            told.add(delivery_id)
+        elif event.kind == HANDED_BACK:
+            back[delivery_id] = event
+    return told, back
 
 
 def _questions(history: History, notes: Notes) -> None:

@@ -37,14 +37,14 @@ class Grant(Struct, frozen=True):
 
 
 def accepted(history: History) -> list[Write]:
-    """Every accepted write, once for each message."""
+    """Every accepted write to a Task that is known, once for each message."""
     first: dict[Hashable, int] = {}
     found: dict[Hashable, Write] = {}
     for one in _held(history):
         name = _message(one)
         first[name] = min(first.get(name, one.began), one.began)
         by = one.acknowledged_at
-        if by is None or not _is_accepted(one):
+        if by is None or not _is_accepted(one) or not one.task_id:
             continue
         before = found.get(name)
         if before is None or by < before.by:

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, cast, final
-from weakref import WeakSet
 
 import apsw
 
@@ -38,6 +37,9 @@ class SimulatedDisk:
     def __init__(self, rng: Random, pass_ns: Callable[[int], None] | None = None) -> None:
         self.lies = False
         """Does a sync only say that it was done? To show that the checks can see loss."""
+        self.checkpoint_frames: int | None = None
+        """How long a log grows before it is folded in, in place of what `PRAGMA wal_autocheckpoint` asks for: a short run
+        would never come to it."""
         self.faults = Faults()
         self._rng = rng
         self._pass_ns = pass_ns
@@ -47,7 +49,7 @@ class SimulatedDisk:
         self._kept_names: dict[str, DiskFile] = {}
         self._unsynced_names: dict[str, list[DiskFile | None]] = {}
         self._files = 0
-        self._connections: WeakSet[DiskConnection] = WeakSet()
+        self._connections: set[DiskConnection] = set()
         self._vfs = DiskVfs(self)
 
     # -- what the parts are handed
@@ -63,7 +65,12 @@ class SimulatedDisk:
         flags = (
             apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         )
-        connection = DiskConnection(str(path), self._vfs.name, flags, wait_s, owner)
+        # Kept until it is closed: one that is only forgotten must not fold the log in as it goes.
+        connection = DiskConnection(
+            str(path), self._vfs.name, flags, wait_s, owner, self._connections.discard
+        )
+        if self.checkpoint_frames is not None:
+            connection.fix_checkpoints(self.checkpoint_frames)
         self._connections.add(connection)
         return cast("sqlite3.Connection", connection)
 
@@ -112,6 +119,7 @@ class SimulatedDisk:
         def copy(file: DiskFile) -> DiskFile:
             return copies.setdefault(file.number, file.copy())
 
+        other.checkpoint_frames = self.checkpoint_frames
         other._files = self._files
         other._names = {path: copy(file) for path, file in self._names.items()}
         other._kept_names = {path: copy(file) for path, file in self._kept_names.items()}
@@ -156,10 +164,12 @@ class SimulatedDisk:
         """After so many more operations that change something there is no power: all fail until `crash`."""
         self.faults.cut_at = self.faults.changes + after
 
-    def fail(self, op: Op | None, after: int = 0, times: int = 1, name: str = "") -> None:
+    def fail(
+        self, op: Op | None, after: int = 0, times: int = 1, name: str = "", then_cut: int | None = None
+    ) -> None:
         """After so many more operations of this kind, fail so many. `op` None is any that changes something; `name` is how
-        the file's name ends (`-wal`)."""
-        self.faults.plan(op, after, times, name)
+        the file's name ends (`-wal`). `then_cut`: so many changes after the last of them the power goes."""
+        self.faults.plan(op, after, times, name, then_cut)
 
     def set_budget(self, total_bytes: int | None) -> None:
         """How much all files together may hold; None is without end. What is there already stays."""
@@ -328,6 +338,5 @@ class SimulatedDisk:
             for connection in list(self._connections):
                 if owner is None or connection.owner == owner:
                     connection.die()
-                    self._connections.discard(connection)
         finally:
             self.faults.is_silent = False

@@ -36,12 +36,22 @@ _CLASSES: dict[int, type[sqlite3.Error]] = {
 class DiskConnection:
     """A `sqlite3.Connection`, as far as it is used."""
 
-    def __init__(self, path: str, vfs: str, flags: int, wait_s: float, owner: str) -> None:
+    def __init__(
+        self,
+        path: str,
+        vfs: str,
+        flags: int,
+        wait_s: float,
+        owner: str,
+        on_close: Callable[[DiskConnection], None],
+    ) -> None:
         self.owner = owner
+        self._on_close = on_close
         self.isolation_level: str | None = ""
         self._is_dead = False
         self._has_committed = False
         self._checkpoint_at = _AUTOCHECKPOINT
+        self._fixed_checkpoints = False
         try:
             self._real: Any = apsw.Connection(path, flags=flags, vfs=vfs)
         except apsw.Error as error:
@@ -84,6 +94,7 @@ class DiskConnection:
     def close(self) -> None:
         """As with the real driver, what fails while the last connection folds its log in is passed over."""
         if not self._is_dead:
+            self._on_close(self)
             with suppress(apsw.Error):
                 self._real.close(force=True)
 
@@ -113,8 +124,13 @@ class DiskConnection:
 
     def checkpoints_at(self, frames: int) -> None:
         """`PRAGMA wal_autocheckpoint` has put SQLite's own hook in place of this one's."""
-        self._checkpoint_at = frames
+        if not self._fixed_checkpoints:
+            self._checkpoint_at = frames
         self.real().set_wal_hook(self._after_commit)
+
+    def fix_checkpoints(self, frames: int) -> None:
+        """Fold the log in after so many frames, whatever is asked for."""
+        self._checkpoint_at, self._fixed_checkpoints = frames, True
 
     def _after_commit(self, connection: apsw.Connection, schema: str, frames: int) -> int:
         self._has_committed = True
@@ -195,6 +211,9 @@ class DiskCursor:
     def _read_ahead(self) -> None:
         try:
             self._ahead = next(self._rows, None)
+        except UnicodeDecodeError as error:
+            self.close()
+            raise sqlite3.OperationalError(f"Could not decode to UTF-8: {error}") from None
         except apsw.Error as error:
             self._ahead = None
             self.connection.failed(error)
@@ -222,7 +241,8 @@ def raise_as_sqlite3(error: apsw.Error) -> NoReturn:
     """An error of apsw as the standard driver raises it.
 
     Raises:
-        sqlite3.Error: always, or MemoryError.
+        sqlite3.Error: always, but for what follows.
+        sqlite3.ProgrammingError: the connection is closed, or was used wrongly.
         MemoryError: there is none left.
     """
     if isinstance(error, apsw.ConnectionClosedError):

@@ -41,6 +41,7 @@ class _Failure(Struct):
     after: int
     times: int
     name: str
+    then_cut: int | None
 
 
 @final
@@ -59,8 +60,8 @@ class Faults:
         """While the connections of a dead process are let go of: nothing that they still try happens."""
         self._planned: list[_Failure] = []
 
-    def plan(self, op: Op | None, after: int, times: int, name: str) -> None:
-        self._planned.append(_Failure(op, after, times, name))
+    def plan(self, op: Op | None, after: int, times: int, name: str, then_cut: int | None) -> None:
+        self._planned.append(_Failure(op, after, times, name, then_cut))
 
     def forget(self) -> None:
         """No failure is planned any more; counts stay."""
@@ -94,6 +95,8 @@ class Faults:
                 continue
             due = True
             one.times -= 1
+            if one.then_cut is not None:
+                self.cut_at = self.changes + one.then_cut
             if one.times <= 0:
                 self._planned.remove(one)
         if due:

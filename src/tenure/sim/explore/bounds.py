@@ -17,7 +17,7 @@ class Bound(Struct, frozen=True, kw_only=True):
     `grants`: Deliveries in all. `attempts`: of each Task, by the machine and by people;
     `budget`: how many the machine may make by itself, if that is less. `verdicts`: how a harness may
     end; the words are those of `commands.OUTCOMES`. `answers`: what a person may say of an unknown Attempt. `snapshots`: of each
-    daemon. `duplicates`: the network repeats
+    daemon. `calls`: of the Effect. `duplicates`: the network repeats
     also what was answered. `shape`: what is submitted, and with which policy, by a name of `opening`."""
 
     shape: str = "plain"
@@ -30,6 +30,7 @@ class Bound(Struct, frozen=True, kw_only=True):
     verdicts: tuple[str, ...] = ("completed", "failed")
     snapshots: int = 0
     effect: bool = False
+    calls: int = 1
     duplicates: bool = False
     # persons
     cancel: bool = False

@@ -21,16 +21,17 @@ from tenure.core.access import Hub
 from tenure.core.account import Account
 from tenure.core.attempt import Attempt, Verdict
 from tenure.core.attention import Attention, AttentionKind
+from tenure.core.budget import Tally
 from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery, DeliveryState, Now, Term
 from tenure.core.effect import Effect
 from tenure.core.gate import Gate
 from tenure.core.granting import ANSWERED_BY_VOID
-from tenure.core.ids import IncarnationId
+from tenure.core.ids import IncarnationId, NodeId
 from tenure.core.late import Late, LateKind
 from tenure.core.recipient import Node, Recipient
 from tenure.core.review import Review
-from tenure.core.task import AGEING_MS, Stop, Task
+from tenure.core.task import AGEING_MS, Task
 from tenure.core.world import Entity, World
 
 TICK_MS = 1_000
@@ -40,12 +41,11 @@ LIVE = IncarnationId("i_live")
 EARLIER = IncarnationId("i_earlier")
 NOW = Now(wall_ms=1_000_000_000_000, awake_ms=1_000_000_000, hub=HUB)
 W = NOW.wall_ms
-SLACK_MS = 4 * TICK_MS
+SLACK_MS = 2 * TICK_MS
 """How far a term of an Effect is followed beyond its end: a lookup is judged by how long after the call it was asked."""
-WORDS_READ = frozenset(
-    {AttentionKind.APPROVAL, AttentionKind.EFFECT_IN_DOUBT, AttentionKind.EFFECT_QUARANTINED, AttentionKind.DEPENDENCY_FAILED}
-)  # fmt: skip
-"""Closed questions whose last word a decision reads: the same word again is told again."""
+
+ALWAYS_NEWS = frozenset({AttentionKind.UNKNOWN, AttentionKind.LATE_EVIDENCE})
+"""Questions that are asked again only when something new was heard, so what was told before is never compared."""
 
 
 class Sight(Struct, frozen=True):
@@ -53,7 +53,7 @@ class Sight(Struct, frozen=True):
     queue, and when each circuit opened."""
 
     now: Now
-    live: dict[str, str]
+    live: dict[NodeId, IncarnationId]
     places: dict[int, int]
     opened: int | None
 
@@ -78,8 +78,12 @@ def canonical_world(world: World, now: Now) -> World:
     for kind, entities in world.entities.items():
         form = _FORMS.get(kind)
         if kind is Late:
+            found.entities[kind] = {key: _late(one) for key, one in entities.items() if _is_read(world, one)}
+        elif kind is Attention:
             found.entities[kind] = {
-                key: _late(one) for key, one in entities.items() if _is_read(world, one)
+                key: _attention(one, sight)
+                for key, one in entities.items()
+                if one.open or one.closed_by is not None
             }
         elif form is None or not entities:
             found.entities[kind] = entities
@@ -99,7 +103,13 @@ _encode: Callable[[Any], bytes] = msgspec.msgpack.Encoder(order="deterministic")
 
 def sight_of(world: World, now: Now) -> Sight:
     """What forms of this world's entities look at."""
-    past = sorted({one.ready_at_ms for one in world.every(Task) if not one.is_terminal and one.ready_at_ms < now.wall_ms})
+    past = sorted(
+        {
+            one.ready_at_ms
+            for one in world.every(Task)
+            if not one.is_terminal and one.ready_at_ms < now.wall_ms
+        }
+    )
     places = {ready: W - len(past) + place for place, ready in enumerate(past)}
     opened = max((one.opened_at_ms for one in world.every(Circuit) if not one.is_closed), default=None)
     live = {one.node_id: one.incarnation for one in world.every(Node)}
@@ -108,9 +118,7 @@ def sight_of(world: World, now: Now) -> Sight:
 
 def _task(task: Task, sight: Sight) -> Task:
     ready = sight.places.get(task.ready_at_ms, sight.instant(task.ready_at_ms)) if not task.is_terminal else W
-    stop = task.stop
-    if isinstance(stop, Stop):
-        stop = replace(stop, at_ms=W)
+    over = task.is_terminal
     return replace(
         task,
         ready_at_ms=ready,
@@ -118,10 +126,14 @@ def _task(task: Task, sight: Sight) -> Task:
         cancel_at_ms=_stamp(task.cancel_at_ms),
         submitted_at_ms=W,
         ended_at_ms=_stamp(task.ended_at_ms),
+        end_reason="it ended" if over else None,
+        voided_offers=0 if over else task.voided_offers,
         deadline_ms=None if task.deadline_ms is None else sight.instant(task.deadline_ms),
         due_at_ms=None if task.due_at_ms is None else sight.instant(task.due_at_ms),
-        tally=replace(task.tally, used=replace(task.tally.used, wall_ms=0)),
-        stop=stop,
+        tally=Tally()
+        if over
+        else replace(task.tally, used=replace(task.tally.used, wall_ms=0), interruptions=0),
+        stop=None if task.stop is None or over else replace(task.stop, at_ms=W),
     )
 
 
@@ -140,16 +152,14 @@ def _attempt(attempt: Attempt, _sight: Sight) -> Attempt:
 
 
 def _delivery(delivery: Delivery, sight: Sight) -> Delivery:
-    by = delivery.acknowledged_by
     claimed = W
     if sight.opened is not None:
         claimed = W - 1 if delivery.claimed_at_ms > sight.opened else W - 3
     over = delivery.ended_at_ms is not None
-    reason = delivery.end_reason
     return replace(
         delivery,
         granted_to=LIVE,
-        acknowledged_by=None if by is None else LIVE if by == sight.live.get(delivery.node_id) else EARLIER,
+        acknowledged_by=_received_by(delivery, sight, over=over),
         due_at_ms=None if delivery.due_at_ms is None else sight.instant(delivery.due_at_ms),
         term=_OVER if over else sight.term(delivery.term),
         cancel_term=sight.maybe(delivery.cancel_term),
@@ -162,17 +172,30 @@ def _delivery(delivery: Delivery, sight: Sight) -> Delivery:
         suspect_at_ms=None,
         ended_at_ms=_stamp(delivery.ended_at_ms),
         revoked_at_ms=_stamp(delivery.revoked_at_ms),
-        end_reason=_void_reason(reason) if delivery.state is DeliveryState.VOID else reason,
+        end_reason=_end_reason(delivery),
         denied=delivery.denied and not over,
         late_count=0,
     )
 
 
+LONG_OVER = Term(W - 9 * TICK_MS, 0, HUB, NOW.awake_ms - 9 * TICK_MS)
+"""A call whose absence was told once: from then on only the second question counts."""
 _OVER = Term(W, 0, HUB, NOW.awake_ms)
 
 
-def _void_reason(reason: str | None) -> str | None:
-    return reason if reason in ANSWERED_BY_VOID else "void"
+def _received_by(delivery: Delivery, sight: Sight, *, over: bool) -> IncarnationId | None:
+    by = delivery.acknowledged_by
+    if by is None:
+        return None
+    return LIVE if over or by == sight.live.get(delivery.node_id) else EARLIER
+
+
+def _end_reason(delivery: Delivery) -> str | None:
+    """Only two of them are ever asked for: what was the answer to a receipt, and that it was handed back."""
+    reason = delivery.end_reason
+    if reason is None or reason == "handed back":
+        return reason
+    return reason if delivery.state is DeliveryState.VOID and reason in ANSWERED_BY_VOID else "over"
 
 
 def _node(node: Node, _sight: Sight) -> Node:
@@ -190,16 +213,15 @@ def _recipient(recipient: Recipient, _sight: Sight) -> Recipient:
 
 
 def _attention(item: Attention, _sight: Sight) -> Attention:
-    is_told = item.open or item.closed_by is not None
-    words = item.closed_because if item.closed_by is not None or item.kind in WORDS_READ else None
+    """One that has closed by itself is as if it had never been: it is news when it is asked again."""
+    is_plain = item.kind in ALWAYS_NEWS
     return replace(
         item,
         version=1,
-        summary=item.summary if is_told else "",
-        facts=item.facts if is_told else "",
+        summary="" if is_plain else item.summary,
+        facts="" if is_plain else item.facts,
         opened_at_ms=W,
         closed_at_ms=_stamp(item.closed_at_ms),
-        closed_because=words,
         notified_version=0,
     )
 
@@ -221,13 +243,15 @@ def _hub(hub: Hub, _sight: Sight) -> Hub:
 
 
 def _effect(effect: Effect, sight: Sight) -> Effect:
-    by, ended = effect.called_by, effect.has_ended
+    by, ended, looked = effect.called_by, effect.has_ended, effect.not_found_term is not None
     return replace(
         effect,
-        called_by=None if by is None else HUB if by == sight.now.hub else GONE_HUB,
-        call_term=None if ended else sight.maybe(effect.call_term, SLACK_MS),
-        not_found_term=None if ended else sight.maybe(effect.not_found_term, SLACK_MS),
-        due_at_ms=None if effect.due_at_ms is None else sight.instant(effect.due_at_ms),
+        called_by=None if by is None or ended else HUB if by == sight.now.hub else GONE_HUB,
+        code=effect.code if effect.code == "rejected" else None,
+        reason=None,
+        call_term=None if ended else LONG_OVER if looked else sight.maybe(effect.call_term, SLACK_MS),
+        not_found_term=None if ended else sight.maybe(effect.not_found_term, TICK_MS),
+        due_at_ms=None if effect.due_at_ms is None else W,
         intended_at_ms=W,
         settled_at_ms=_stamp(effect.settled_at_ms),
     )

@@ -47,10 +47,12 @@ def delivery_id(place: int) -> DeliveryId:
     return DeliveryId(f"d_{place + 1}")
 
 
-def evidence(claimed: FailureClass | None = None, check: str | None = None, **more: float) -> str:
+def evidence(
+    claimed: FailureClass | None = None, check: str | None = None, retry_after_s: float | None = None
+) -> str:
     """What a node reports beside its word."""
     checks = (CheckEnded(name="tests", ended=StepEnded(exit_code=1, output_tail=check)),) if check else ()
-    return msgspec.json.encode({"harness": Evidence(claimed_class=claimed, checks=checks, **more)}).decode()
+    return msgspec.json.encode({"harness": Evidence(claimed_class=claimed, checks=checks, retry_after_s=retry_after_s)}).decode()
 
 
 def _failed(failure: FailureClass, told: str) -> Outcome:
@@ -118,7 +120,10 @@ def _snapshot(world: World, request: Request, _bound: Bound) -> cm.Command:
     node, sequence, *told = (int(one) for one in request[1:])
     holdings = tuple(
         cm.Holding(
-            delivery_id(place), world.entities[Delivery][delivery_id(place)].fence, STAGES[stage % 10], stage >= 10
+            delivery_id(place),
+            world.entities[Delivery][delivery_id(place)].fence,
+            STAGES[stage % 10],
+            stage >= 10,
         )
         for place, stage in enumerate(told)
         if stage
@@ -153,9 +158,18 @@ def _stop(_world: World, request: Request, _bound: Bound) -> cm.Command:
 
 def _answer(world: World, request: Request, _bound: Bound) -> cm.Command:
     """The last word: `read`, `stale` (an older version of the question was read), or `gone`: and the tree is gone."""
-    task, number, answer, word = TASKS[int(request[1])], int(request[2]), Answer(str(request[3])), str(request[4])
+    task, number, answer, word = (
+        TASKS[int(request[1])],
+        int(request[2]),
+        Answer(str(request[3])),
+        str(request[4]),
+    )
     late = request[5] if len(request) > 5 else None
-    version = STALE_VERSION if word == "stale" else version_of(world, AttentionKind.UNKNOWN, attempt_id(task, number))
+    version = (
+        STALE_VERSION
+        if word == "stale"
+        else version_of(world, AttentionKind.UNKNOWN, attempt_id(task, number))
+    )
     return cm.Reconcile(
         task, number, answer, version, PERSON, "I looked", None if late is None else str(late), word == "gone"
     )

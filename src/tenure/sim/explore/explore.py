@@ -6,21 +6,22 @@ of what goes on for ever (hub, nodes, network, time), first without any person, 
 from __future__ import annotations
 
 import gc
-import time
-from array import array
-from collections import Counter
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from tenure.runtime.clock import RealClock
 from tenure.sim.explore.bounds import NamedWorld
+from tenure.sim.explore.graph import Graph
+from tenure.sim.explore.hits import Hits, hits_of
 from tenure.sim.explore.label import FAIR, PERSON, Label
-from tenure.sim.explore.liveness import attended, at_rest, stuck
+from tenure.sim.explore.liveness import at_rest, attended, stuck
 from tenure.sim.explore.product import Product, State
 from tenure.sim.explore.reading import NodeReading
 
 LIMIT = 5_000_000
-"""States of one world, unless another limit is given: two hundred bytes each."""
+"""States of one world, unless another limit is given: three hundred bytes each."""
+NS = 1_000_000_000
 
 
 class PathStep(NamedTuple):
@@ -40,8 +41,8 @@ class Violation(Struct, frozen=True):
 
 
 class Exploration(Struct, frozen=True, kw_only=True):
-    """What became of a world. `complete`: every state was reached and judged. `hits`: how often each row of steps was taken
-    after each fault (`none`: before any)."""
+    """What became of a world. `complete`: every state was reached and judged. `records`: worlds of
+    the hub alone."""
 
     world: str
     states: int
@@ -51,20 +52,7 @@ class Exploration(Struct, frozen=True, kw_only=True):
     complete: bool
     records: int
     violation: Violation | None = None
-    hits: dict[str, dict[str, int]] = {}
-
-
-class Graph:
-    """What is kept of the states: how each was first reached, and every step, by number."""
-
-    def __init__(self, first: State) -> None:
-        self.states: list[State] = [first]
-        self.numbers: dict[State, int] = {first: 0}
-        self.parent = array("q", [-1])
-        self.how = array("I", [0])
-        self.begins = array("q")
-        self.to = array("I")
-        self.by = array("I")
+    hits: Hits = Hits()
 
 
 def explore(
@@ -75,7 +63,8 @@ def explore(
     safety_only: bool = False,
 ) -> Exploration:
     """Explore a world to its end, to the first broken rule, or to `limit` states. Deterministic; one process."""
-    began = time.monotonic()
+    clock = RealClock()
+    began_ns = clock.awake_ns()
     product = Product(world.bound, reading or NodeReading())
     graph = Graph(product.first())
     was_enabled = gc.isenabled()
@@ -84,7 +73,7 @@ def explore(
         depth, is_complete, broken = _search(product, graph, limit or LIMIT)
         if is_complete and broken is None and not safety_only:
             broken = _liveness(product, graph)
-        hits = hits_of(product, graph) if is_complete else {}
+        hits = hits_of(product, graph) if is_complete else Hits()
     finally:
         if was_enabled:
             gc.enable()
@@ -93,7 +82,7 @@ def explore(
         states=len(graph.states),
         steps=len(graph.to),
         depth=depth,
-        seconds=time.monotonic() - began,
+        seconds=(clock.awake_ns() - began_ns) / NS,
         complete=is_complete,
         records=len(product.hub.worlds),
         violation=broken,
@@ -113,8 +102,8 @@ def _search(product: Product, graph: Graph, limit: int) -> tuple[int, bool, Viol
                 return depth, False, None
         state = states[place]
         graph.begins.append(len(graph.to))
-        for label, after, wrong in steps(state):
-            after = form(after)
+        for label, reached, broken in steps(state):
+            after, wrong = form(reached), broken
             number = numbers.get(after)
             if number is None:
                 wrong = wrong or check(after)
@@ -161,23 +150,3 @@ def _liveness(product: Product, graph: Graph) -> Violation | None:
         if place is not None:
             return Violation(rule, *_trace(product, graph, place))
     return None
-
-
-def hits_of(product: Product, graph: Graph) -> dict[str, dict[str, int]]:
-    """How often each row of steps was taken, after which faults."""
-    from tenure.sim.explore.faults import FAULTS
-
-    counted: Counter[tuple[int, int]] = Counter()
-    for place, state in enumerate(graph.states):
-        begin, end = graph.begins[place], graph.begins[place + 1]
-        fault = state[2]
-        for step in range(begin, end):
-            counted[graph.by[step], fault] += 1
-    found: dict[str, dict[str, int]] = {}
-    for (label, fault), times in counted.items():
-        row = found.setdefault(product.labels.known[label].row, {})
-        counts = product.faults[fault]
-        names = [name for name, count in zip(FAULTS, counts, strict=True) if count] or ["none"]
-        for name in names:
-            row[name] = row.get(name, 0) + times
-    return found

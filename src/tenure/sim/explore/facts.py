@@ -32,6 +32,7 @@ OUTSIDE = frozenset(
         "recipient_busy",
         "node_quarantined",
         "dependency",
+        "circuit_open",
     }
 )
 """Reasons of a Task that waits for something that is not its own: whether that moves is looked at beside."""

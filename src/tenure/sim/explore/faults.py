@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ from tenure.sim.explore.machine import (
 if TYPE_CHECKING:
     from tenure.sim.explore.product import Next, Product, State
 
-FAULTS = (
+FAULTS: tuple[str, ...] = (
     "daemon crash",
     "runner death",
     "disk lost",
@@ -46,7 +46,7 @@ FIRST_MACHINE = 3
 class Fault(NamedTuple):
     """A fault of one machine."""
 
-    count: int
+    which: int
     word: str
     machine: Machine
 
@@ -89,10 +89,12 @@ def fault_moves(product: Product, state: State) -> Iterator[Next]:
 def _of_machine(product: Product, place: int, number: int) -> Iterator[tuple[int, int, int]]:
     for fault in machine_faults(product.machines[number], product.bound):
         label = product.labels.plain(product.machine_name(place), fault.word, FAULT)
-        yield fault.count, label, product.machines.number(fault.machine)
+        yield fault.which, label, product.machines.number(fault.machine)
 
 
-def _after(product: Product, state: State, count: int, label: int, changed: dict[int, int], wrong: str = "") -> Next:
+def _after(
+    product: Product, state: State, count: int, label: int, changed: dict[int, int], wrong: str = ""
+) -> Next:
     from tenure.sim.explore.product import Next
 
     counts = list(product.faults[state[2]])
@@ -115,7 +117,9 @@ def machine_faults(machine: Machine, bound: Bound) -> Iterator[Fault]:
         yield Fault(GONE, "the machine never comes back", never_back(machine, runners_live=False))
         if any(one.run in ALIVE for one in machine.held):
             yield Fault(
-                GONE, "the machine is cut off for ever, its runners live on", never_back(machine, runners_live=True)
+                GONE,
+                "the machine is cut off for ever, its runners live on",
+                never_back(machine, runners_live=True),
             )
     for place, held in enumerate(machine.held):
         if held.run in ALIVE:
@@ -138,9 +142,14 @@ def _suspended(product: Product, state: State) -> Iterator[Next]:
             other: product.machines.number(after_tick(product.machines[state[other]], product.ways.reading))
             for other in range(FIRST_MACHINE, len(state))
         }
-        changed |= {0: product.hub.tick(state[0]), 1: product.providers.number(pv.after_tick(product.providers[state[1]]))}
+        changed |= {
+            0: product.hub.tick(state[0]),
+            1: product.providers.number(pv.after_tick(product.providers[state[1]])),
+        }
         changed[place] = product.machines.number(asleep)
-        label = product.labels.plain(product.machine_name(place), "sleeps past a deadline, and wakes running", FAULT)
+        label = product.labels.plain(
+            product.machine_name(place), "sleeps past a deadline, and wakes running", FAULT
+        )
         yield _after(product, state, SUSPEND, label, changed)
 
 
@@ -148,10 +157,14 @@ def _clone(product: Product, state: State) -> Iterator[Next]:
     original = product.machines[state[FIRST_MACHINE]]
     if product.machines[state[-1]].phase is Phase.ABSENT and not all(one.is_blank for one in original.held):
         label = product.labels.plain("clone", "boots from a copy of the disk", FAULT)
-        yield _after(product, state, CLONE, label, {len(state) - 1: product.machines.number(cloned(original))})
+        yield _after(
+            product, state, CLONE, label, {len(state) - 1: product.machines.number(cloned(original))}
+        )
 
 
-def _hub_faults(product: Product, state: State, counts: tuple[int, ...], most: tuple[int, ...]) -> Iterator[Next]:
+def _hub_faults(
+    product: Product, state: State, counts: tuple[int, ...], most: tuple[int, ...]
+) -> Iterator[Next]:
     if counts[RESTART] < most[RESTART]:
         yield from _hub_restart(product, state)
     if counts[SLEEP] < most[SLEEP]:
@@ -188,9 +201,8 @@ def _hub_sleep(product: Product, state: State) -> Iterator[Next]:
         provider = pv.after_tick(provider)
     changed = {0: hub, 1: product.providers.number(provider)}
     changed |= {FIRST_MACHINE + place: number for place, number in enumerate(machines)}
-    after = _after(product, state, SLEEP, product.labels.plain("hub", "its machine sleeps for long", FAULT), changed)
+    after = _after(
+        product, state, SLEEP, product.labels.plain("hub", "its machine sleeps for long", FAULT), changed
+    )
     if after.state[0] != state[0]:
         yield after
-
-
-Faults = Callable[[Machine], Iterator[Fault]]

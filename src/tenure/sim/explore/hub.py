@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from typing import NamedTuple, final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.core import commands as cm
 from tenure.core import effect_commands as ec
-from tenure.core import events as ev
 from tenure.core.decide import decide
 from tenure.core.delivery import Now
 from tenure.core.events import Event
 from tenure.core.ids import IncarnationId
 from tenure.core.invariants import step_violations, world_violations
 from tenure.core.world import World
+from tenure.errors import InvariantError
 from tenure.sim.explore.bounds import Bound
 from tenure.sim.explore.canonical_form import NOW, TICK_MS, canonical_world, world_key
 from tenure.sim.explore.commands import command_of
@@ -58,7 +59,7 @@ class Hub:
         for command in opening(self.bound):
             decision = decide(world, command, NOW, self.bound.terms)
             if isinstance(decision.reply, cm.Refusal):
-                raise ValueError(f"the opening of a world is refused: {decision.reply.message}")
+                raise InvariantError(f"the opening of a world is refused: {decision.reply.message}")
             world.accept(decision.changes)
             self.opening += decision.events
         self.number_of(canonical_world(world, NOW))
@@ -125,12 +126,9 @@ class Hub:
         return self.number_of(canonical_world(self.worlds[hub], later))
 
 
-def kind_of(event: Event) -> str:
+def kind_of(event: Struct) -> str:
     """The name under which an event is recorded."""
     return str(event.__struct_config__.tag)
-
-
-_KINDS = {ev.AttemptCreated}
 
 
 def answer_of(reply: cm.Reply) -> str:
@@ -138,7 +136,11 @@ def answer_of(reply: cm.Reply) -> str:
     if isinstance(reply, cm.LegAnswer):
         return f"{reply.answer}+cancel" if reply.cancel else reply.answer
     if isinstance(reply, cm.Claimed):
-        return " ".join(("replayed" if reply.replayed else "granted", *reply.deliveries)) if reply.deliveries else "nothing"
+        return (
+            " ".join(("replayed" if reply.replayed else "granted", *reply.deliveries))
+            if reply.deliveries
+            else "nothing"
+        )
     if isinstance(reply, cm.DueAnswer):
         return reply.what
     if isinstance(reply, cm.Refusal):

@@ -24,7 +24,9 @@ def attended(product: Product, state: State) -> bool:
         return False
     if facts.asked or len(facts.node_of) >= product.bound.grants:
         return True
-    return any(product.machines[one].phase is Phase.GONE for one in state[FIRST_MACHINE:]) or bool(facts.gone_nodes)
+    return any(product.machines[one].phase is Phase.GONE for one in state[FIRST_MACHINE:]) or bool(
+        facts.gone_nodes
+    )
 
 
 def at_rest(product: Product, state: State) -> bool:

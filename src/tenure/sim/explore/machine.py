@@ -289,7 +289,9 @@ def _copied(held: Held) -> Held:
     if held.row in (Row.NONE, Row.RELEASED):
         return NOTHING_HELD
     run = Run.GONE if held.run in ALIVE else held.run
-    return Held(row=held.row, taken=held.taken, run=run, outcome=held.outcome, ending=held.ending, gone=held.gone)
+    return Held(
+        row=held.row, taken=held.taken, run=run, outcome=held.outcome, ending=held.ending, gone=held.gone
+    )
 
 
 def overtaken(machine: Machine) -> Machine:

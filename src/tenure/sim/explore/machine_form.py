@@ -16,13 +16,13 @@ from tenure.sim.explore.machine import ALIVE, NOTHING_HELD, RENEWED, Held, Machi
 def form_of(machine: Machine, over: int, bound: Bound) -> Machine:
     """The machine without what cannot matter any more. `over`: a bit for each grant whose lease has ended in the record."""
     kept = tuple(
-        one if one.is_blank else _held_form(one, bool(over >> place & 1), bound)
+        one if one.is_blank else _held_form(one, bound, over=bool(over >> place & 1))
         for place, one in enumerate(machine.held)
     )
     return machine if kept == machine.held else replace(machine, held=kept)
 
 
-def _held_form(held: Held, over: bool, bound: Bound) -> Held:  # noqa: FBT001 - one of two forms
+def _held_form(held: Held, bound: Bound, *, over: bool) -> Held:
     if held.row in (Row.CLOSED, Row.RELEASED) and not held.spawned and not bound.duplicates:
         return _closed_form(held, bound)
     if held.taken and (held.accepted or held.tried):
@@ -31,7 +31,12 @@ def _held_form(held: Held, over: bool, bound: Bound) -> Held:  # noqa: FBT001 - 
         held = replace(held, left=0)
     if bound.duplicates:
         return held
-    if not held.awaits_receipt and held.receipt and held.row is not Row.NONE and (over or held.accepted or held.taken):
+    if (
+        not held.awaits_receipt
+        and held.receipt
+        and held.row is not Row.NONE
+        and (over or held.accepted or held.taken)
+    ):
         held = replace(held, receipt=False)
     return _over_form(held, bound) if over else held
 
@@ -56,7 +61,7 @@ def _over_form(held: Held, bound: Bound) -> Held:
         refusal=False,
         begun=bound.effect and held.run in ALIVE,
         renewals=bound.renewals,
-        spent=bound.renewals if not still else bound.renewals,
+        spent=bound.renewals,
         awaits_renewal=bool(still),
         renewal_age=held.renewal_age if still else 0,
         renewal_said=RENEWED if still else 0,

@@ -82,7 +82,9 @@ def _runner_steps(held: Held, ways: Ways, *, is_up: bool) -> Iterator[Step]:
     bound, reading = ways
     if held.run is Run.RUNNING:
         if held.left == 0 and reading.runner_pauses:
-            yield _step("the runner sees that its deadline has passed and pauses", replace(held, run=Run.PAUSED))
+            yield _step(
+                "the runner sees that its deadline has passed and pauses", replace(held, run=Run.PAUSED)
+            )
         for verdict in bound.verdicts:
             done = replace(held, run=Run.DONE, outcome=verdict)
             is_judged = is_up and held.row is Row.MIRRORED
@@ -136,12 +138,16 @@ def _unmirrored(machine: Machine, held: Held, ways: Ways) -> Iterator[Step]:
         return
     free = bound.capacity - sum(one.occupies for one in machine.held)
     if free <= 0:
-        yield _step("the node has no unit for a grant and refuses it", replace(held, offered=False, refusal=True))
+        yield _step(
+            "the node has no unit for a grant and refuses it", replace(held, offered=False, refusal=True)
+        )
         return
     sent = replace(held, offered=False, row=Row.MIRRORED, receipt=True, awaits_receipt=True)
     yield _step("the node mirrors the grant and sends its receipt", sent)
     if bound.refusals:
-        yield _step("the node cannot store the grant and refuses it", replace(held, offered=False, refusal=True))
+        yield _step(
+            "the node cannot store the grant and refuses it", replace(held, offered=False, refusal=True)
+        )
     if not reading.mirror_before_receipt and not held.receipt:
         yield _step("the node sends a receipt for what it has not stored", replace(held, receipt=True))
 
@@ -182,7 +188,11 @@ def _hears_renewal(held: Held, ways: Ways) -> Iterator[Step]:
     heard = replace(held, awaits_renewal=False, renewal_age=0, renewal_said=0)
     if not ways.bound.duplicates:
         heard = replace(heard, spent=heard.renewals)  # what was answered says nothing new
-    told = Told.CANCEL if said & TOLD_CANCEL and held.told is Told.NOTHING and reading.obeys_cancel else held.told
+    told = (
+        Told.CANCEL
+        if said & TOLD_CANCEL and held.told is Told.NOTHING and reading.obeys_cancel
+        else held.told
+    )
     if said & RENEWED:
         after = replace(heard, told=told, left=term_left(held.renewal_age, reading))
         if after.run is Run.PAUSED and after.left > 0:
@@ -242,9 +252,7 @@ def _renews(held: Held, ways: Ways) -> Iterator[Step]:
     if held.told is Told.STALE or (not lives and reading.renews_what_lives):
         return
     if held.renewals < bound.renewals:
-        sent = replace(
-            held, renewals=held.renewals + 1, awaits_renewal=True, renewal_age=0, renewal_said=0
-        )
+        sent = replace(held, renewals=held.renewals + 1, awaits_renewal=True, renewal_age=0, renewal_said=0)
         wrong = "" if lives else "never_silent: what has no runner is renewed"
         yield _step("the node sends a renewal", sent, wrong=wrong)
 
@@ -260,7 +268,7 @@ def _hears_report(held: Held) -> Iterator[Step]:
 # -- requests and their answers
 
 
-def requests_of(machine: Machine, ways: Ways) -> list[tuple[int, Request]]:
+def requests_of(machine: Machine) -> list[tuple[int, Request]]:
     """Every message that may arrive at the hub now, with the Delivery that it is about."""
     found: list[tuple[int, Request]] = []
     for place, held in enumerate(machine.held):

@@ -12,8 +12,8 @@ from tenure.core.deciding import GIVING_UP
 from tenure.core.delivery import Delivery, is_over
 from tenure.core.effect import Effect
 from tenure.core.late import Late
-from tenure.core.reconciliation import CLOSABLE, offered_answers
 from tenure.core.recipient import Node
+from tenure.core.reconciliation import CLOSABLE, offered_answers
 from tenure.core.task import Task
 from tenure.core.world import World
 from tenure.sim.explore.bounds import Bound
@@ -24,7 +24,6 @@ from tenure.sim.explore.moves import Request
 RETRIED = frozenset(
     {AttentionKind.FAILED, AttentionKind.ASKED, AttentionKind.STOPPED, AttentionKind.AUTHORIZATION, AttentionKind.CONTRADICTION}
 )  # fmt: skip
-ANSWERED = Answer.INVESTIGATE
 
 
 class Word(NamedTuple):
@@ -49,39 +48,51 @@ def hub_requests(world: World) -> Iterator[Request]:
         if task.hold is not None:
             yield "reconsider", place
         for other, ended in enumerate(tasks):
-            if ended is not None and ended.is_terminal and ended.task_id in (*task.waits_for, *task.failed_dependencies):
+            if (
+                ended is not None
+                and ended.is_terminal
+                and ended.task_id in (*task.waits_for, *task.failed_dependencies)
+            ):
                 yield "tell", place, other
     effect = world.find(Effect, EFFECT)
-    if effect is not None and effect.is_under_way and effect.call_term is not None:
-        if effect.called_by != HUB or is_over(effect.call_term, NOW):
-            yield ("doubt",)
+    if (
+        effect is not None
+        and effect.is_under_way
+        and effect.call_term is not None
+        and (effect.called_by != HUB or is_over(effect.call_term, NOW))
+    ):
+        yield ("doubt",)
 
 
 def people_words(world: World, bound: Bound) -> Iterator[Word]:
     """What a person may say now."""
     for place, name in enumerate(TASKS):
         task = world.find(Task, name)
-        if task is None:
-            continue
-        if bound.cancel and place == 0 and not task.is_terminal and not task.is_cancel_requested:
-            yield Word(("cancel", place))
-        if bound.stop and place == 0 and not task.is_terminal and not task.is_stopping:
-            newest = world.entities[Attempt][f"{name}/{task.attempts}"]
-            if newest.verdict is None and not task.is_cancel_requested:
-                yield Word(("stop", place, task.attempts))
-        for number in range(1, task.attempts + 1):
-            yield from _answers(world, bound, place, number)
+        if task is not None:
+            yield from _ends(world, task, bound, place)
+            for number in range(1, task.attempts + 1):
+                yield from _answers(world, bound, place, number)
     for item in world.every(Attention):
         if item.open:
             yield from _about(world, item, bound)
     for node in world.every(Node):
         place = int(node.node_id[2:]) - 1
-        if not node.revoked:
-            yield Word(("forget", place), ("machine", place))
-        elif any(one.slot and one.node_id == node.node_id for one in world.every(Delivery)):
+        is_held = any(one.slot and one.node_id == node.node_id for one in world.every(Delivery))
+        if not node.revoked or is_held:
             yield Word(("forget", place), ("machine", place))
         if node.quarantined:
             yield Word(("release_node", place))
+
+
+def _ends(world: World, task: Task, bound: Bound, place: int) -> Iterator[Word]:
+    """Of the first Task only: to cancel it, or to stop its newest Attempt."""
+    if place or task.is_terminal or task.is_cancel_requested:
+        return
+    if bound.cancel:
+        yield Word(("cancel", place))
+    newest = world.entities[Attempt][f"{task.task_id}/{task.attempts}"]
+    if bound.stop and not task.is_stopping and newest.verdict is None:
+        yield Word(("stop", place, task.attempts))
 
 
 def _answers(world: World, bound: Bound, place: int, number: int) -> Iterator[Word]:
@@ -110,11 +121,13 @@ def _answers(world: World, bound: Bound, place: int, number: int) -> Iterator[Wo
 
 def _acceptances(reports: list[Late], place: int, number: int) -> Iterator[Word]:
     for late in reports:
-        if late.outcome is not None and digest(late.outcome) in _ENDS:
+        if late.outcome is not None and digest(late.outcome) in ENDS_A_TASK:
             yield Word(("answer", place, number, "accept", "read", late.late_id))
 
 
-_ENDS = {digest(outcome) for word, outcome in OUTCOMES.items() if word not in ("unknown", "unknown_left", "asked")}
+ENDS_A_TASK = {
+    digest(outcome) for word, outcome in OUTCOMES.items() if word not in ("unknown", "unknown_left", "asked")
+}
 
 
 def _with_word(world: World, attempt: Attempt, request: Request) -> Iterator[Word]:

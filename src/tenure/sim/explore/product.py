@@ -15,7 +15,7 @@ from tenure.sim.explore.bounds import Bound
 from tenure.sim.explore.checks import Checks
 from tenure.sim.explore.faults import FAULTS, fault_moves
 from tenure.sim.explore.hub import Hub
-from tenure.sim.explore.label import FAIR, FAULT, PERSON, Labels
+from tenure.sim.explore.label import FAIR, PERSON, Labels
 from tenure.sim.explore.machine import (
     Held,
     Machine,
@@ -170,9 +170,8 @@ class Product:
             own = self._own[place, machine] = list(self._own_moves(place, machine))
         head, tail = state[:place], state[place + 1 :]
         for label, after, starts, wrong in own:
-            if starts is not None:
-                wrong = wrong or self.checks.of_start(hub, starts)
-            yield Next(label, (*head, after, *tail), wrong)
+            is_wrong = wrong or ("" if starts is None else self.checks.of_start(hub, starts))
+            yield Next(label, (*head, after, *tail), is_wrong)
         if len(state) == FIRST_MACHINE + 1:  # it is met once only
             arrivals = list(self._arriving(place, machine, hub))
         else:
@@ -195,7 +194,9 @@ class Product:
                 label = self.labels.own(name, move.word, move.place)
                 yield label, self.machines.number(move.machine), move.starts, move.wrong
         if machine.phase is Phase.STALE:
-            label = self.labels.own(name, "the daemon hears that another start has taken over, and ends", None)
+            label = self.labels.own(
+                name, "the daemon hears that another start has taken over, and ends", None
+            )
             yield label, self.machines.number(stopped(machine)), None, ""
         if may_compare(machine, self.bound):
             label = self.labels.own(name, "the node sends a snapshot of its store", None)
@@ -210,12 +211,14 @@ class Product:
         machine = self.machines[number]
         requests = self._requests.get(number)
         if requests is None:
-            requests = self._requests[number] = [(*one, {}) for one in requests_of(machine, self.ways)]
+            requests = self._requests[number] = [(*one, {}) for one in requests_of(machine)]
         for held, request, answers in requests:
             found = self.hub.hear(hub, request)
             after = answers.get(found.answer)
             if after is None:
-                after = answers[found.answer] = self.machines.number(heard(machine, held, request, found.answer))
+                after = answers[found.answer] = self.machines.number(
+                    heard(machine, held, request, found.answer)
+                )
             wrong = "; ".join(found.wrong)
             if found.hub != hub or after != number or wrong:
                 yield self.labels.command(request, found.answer, FAIR), found.hub, after, wrong
@@ -237,7 +240,12 @@ class Product:
             found = self.hub.hear(hub, request)
             after = self.machines.number(told_by(machine, held, found.answer, self.ways.reading))
             if after != number or found.hub != hub or found.wrong:
-                yield self.labels.command(request, found.answer, FAIR), found.hub, after, "; ".join(found.wrong)
+                yield (
+                    self.labels.command(request, found.answer, FAIR),
+                    found.hub,
+                    after,
+                    "; ".join(found.wrong),
+                )
 
     def _claims(self, place: int, machine: Machine, hub: int) -> Iterator[tuple[int, int, int, str]]:
         """A claim of each size that the node may make, or may have made a while ago."""
@@ -283,7 +291,7 @@ class Product:
         for word, after in pv.own_steps(provider, self.bound):
             wrong = "once: the Effect was done twice at the provider" if after.applied > 1 else ""
             yield self._to_provider(state, self.labels.plain("provider", word), after, wrong)
-        if facts.is_to_be_called:
+        if facts.is_to_be_called and facts.calls < self.bound.calls:
             yield from self._issue(state, provider, facts.calls + 1)
         for place, call in enumerate(provider.calls):
             yield from self._call_ends(state, provider, place, call)
@@ -308,9 +316,7 @@ class Product:
             label = self.labels.command(request, found.answer, FAIR)
             yield Next(label, (found.hub, self.providers.number(after), *state[2:]), wrong)
 
-    def _call_ends(
-        self, state: State, provider: pv.Provider, place: int, call: pv.Call
-    ) -> Iterator[Next]:
+    def _call_ends(self, state: State, provider: pv.Provider, place: int, call: pv.Call) -> Iterator[Next]:
         """An answer arrives, or the caller gives the call up."""
         if call.answer:
             yield from self._settle(state, provider, place, call.number, call.answer)

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from tenure.sim.explore.bounds import CALL, SETTLING, Bound
 
-AGES = 3
-"""Ticks up to which the age of a lookup's question is counted."""
+AGES = 1
+"""Ticks after which a lookup that was not recorded is given up."""
 
 
 class Call(Struct, frozen=True):
@@ -58,8 +58,10 @@ def called(provider: Provider, number: int) -> Provider:
 def after_tick(provider: Provider) -> Provider:
     """A tick later. A call whose time is over is not in flight any more: its transport has given it up."""
     calls = [_older(one) for one in provider.calls]
-    age = min(AGES, provider.look_age + 1) if provider.look else 0
-    return replace(provider, calls=tuple(one for one in calls if not _is_over(one)), look_age=age)
+    kept = tuple(one for one in calls if not _is_over(one))
+    if provider.look and provider.look_age < AGES:
+        return replace(provider, calls=kept, look_age=provider.look_age + 1)
+    return replace(provider, calls=kept, look="", look_age=0)
 
 
 def _older(call: Call) -> Call:

@@ -1,4 +1,4 @@
-"""Which faults struck while what was in flight: the table of faults × transitions."""
+"""Which faults struck while what was in flight: the table of faults by transitions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Coverage:
         yield from (one.asked.name for one in world.network.in_flight)
         yield from self._executions()
         for attempt in world.state.every(Attempt):
-            yield from {AttemptState.LEASED: ["leased"], AttemptState.SUSPECT: ["suspect"]}.get(attempt.state, [])
+            yield from {AttemptState.LEASED: ["leased"], AttemptState.SUSPECT: ["suspect"]}.get(
+                attempt.state, []
+            )
         for task in world.state.every(Task):
             if task.queue_key is not None:
                 yield "queued"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine
 from typing import Any, final
 
 import msgspec
 
-from tenure.errors import NotFoundError
 from tenure.sim.run.plan import Deed
 from tenure.sim.world.loop import Process, pause
 from tenure.sim.world.machine import EPOCH_MS
@@ -86,7 +84,9 @@ class Doing:
             if name in fields:
                 fields[field] = instant(now_ms + fields.pop(name) * 1000)
         after = tuple(self._desk.tasks[one] for one in deed.after if one in self._desk.tasks)
-        asked = msgspec.convert({"objective": f"{deed.name}: do it", "after": after, **fields}, api.TaskRequest)
+        asked = msgspec.convert(
+            {"objective": f"{deed.name}: do it", "after": after, **fields}, api.TaskRequest
+        )
         await self._desk.submit(deed.name, asked, f"key-{deed.name}")
 
     async def _pause(self, deed: Deed) -> None:
@@ -127,9 +127,7 @@ class Doing:
                 continue
             node.deaths.clear()
             await self._desk.forget(node.name)
+            node.end_strays()
 
     def _wants_end(self) -> bool:
         return self._healed_at_s is not None and self._world.loop.now_s - self._healed_at_s > ENDS_AFTER_S
-
-
-__all__ = ["Doing", "NotFoundError", "asyncio"]

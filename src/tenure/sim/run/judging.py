@@ -10,6 +10,7 @@ An error that the engine logs as unexpected is a finding, too: nobody would look
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, final
@@ -22,7 +23,7 @@ from tenure.core.effect import Effect
 from tenure.core.invariants import step_violations, world_violations
 from tenure.core.task import Task
 from tenure.core.world import E, World
-from tenure.ledger.batch import recorded
+from tenure.errors import OutcomeUnknownError, UnavailableError
 from tenure.ledger.port import Recorded
 from tenure.node.run.messages import Launch
 from tenure.sim.checkers.checking import check
@@ -32,6 +33,8 @@ from tenure.sim.world.node_host import NodeHost
 from tenure.sim.world.run_state import Run
 from tenure.sim.world.world import SimWorld
 
+BROKEN_DISKS = (sqlite3.Error, OSError, UnavailableError, OutcomeUnknownError)
+"""What is to be expected where disks break on purpose."""
 WHOLE_EVERY = 60
 """Commits between two looks at the whole record."""
 
@@ -58,8 +61,10 @@ class Judge:
         self.found: list[str] = []
         self.kinds: Counter[str] = Counter()
         self._commits = 0
-        world.engine.decided = self._decided
-        world.engine.committed = self._committed
+        self.events = 0
+        self._rows = 0
+        world.keeping.decided = self._decided
+        world.keeping.committed = self._committed
         world.on_start = self._executed
 
     def add(self, sentence: str) -> None:
@@ -71,19 +76,20 @@ class Judge:
 
     def _decided(self, world: World, decision: Decision) -> None:
         earlier = {
-            kind: {key: was for key in changed if (was := world.entities[kind].get(key)) is not None}
+            kind: {key: was for key in changed if (was := world.find(kind, key)) is not None}
             for kind, changed in decision.changes.items()
         }
         for sentence in step_violations(Window(world, earlier), Window(world, decision.changes)):
             self.add(sentence)
 
-    def _committed(self, known: int) -> None:
-        rows = self._world.engine.rows
-        if len(rows) == known:
+    def _committed(self) -> None:
+        rows = self._world.keeping.rows(self._rows)
+        if not rows:
             return
-        for row in rows[known:]:
-            self.kinds[row[5]] += 1
-            self._world.note(f"commit {row[2]} {row[5]}")
+        self._rows = rows[-1].seq
+        for row in rows:
+            self.kinds[row.kind] += 1
+            self._world.note(f"commit {row.stream} {row.kind}")
         self._commits += 1
         if self._commits % WHOLE_EVERY == 0:
             self.look_at_all()
@@ -128,12 +134,16 @@ class Judge:
     def judge_end(self) -> None:
         self.look_at_all()
         history = self._world.history
-        for row in self._world.engine.rows:
-            history.add(told(recorded(row)))
+        rows = self._world.keeping.rows(0)
+        self.events = len(rows)
+        for row in rows:
+            history.add(told(row))
         history.add(Settled(at=history.now()))
         history.add(Observed(kinds=("legs", "executions", "provider", "record", "people")))
         for finding in check(history.recorder.history()):
             self.add(f"history: {finding}")
+        for problem in self._world.keeping.problems():
+            self.add(f"frozen: {problem}")
         for complaint in self._world.loop.complaints:
             self.add(f"unexpected: {complaint}")
         for bug in self._world.network.bugs:
@@ -162,5 +172,6 @@ class LogWatch(logging.Handler):
         self._judge = judge
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.exc_info and record.exc_info[1] is not None:
-            self._judge.add(f"unexpected: {record.getMessage()}: {record.exc_info[1]!r}")
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and not isinstance(error, BROKEN_DISKS):
+            self._judge.add(f"unexpected: {record.getMessage()}: {error!r}")

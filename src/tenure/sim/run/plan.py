@@ -16,12 +16,19 @@ from tenure.sim.world.world import Shape
 SPAN_S = 900.0
 """Faults and work fall into this much virtual time."""
 
+ON_SQLITE = 0.08
+"""The share of seeds whose record is on the simulated disk."""
+ON_DISKS = 0.25
+"""The share of seeds whose nodes' stores are."""
+
 FAULTS: dict[str, int] = {
     "hub_crash": 8,
     "hub_stop": 2,
     "hub_freeze": 3,
     "hub_suspend": 2,
     "hub_clock": 3,
+    "hub_power": 2,
+    "store_fails": 4,
     "commit_fails": 3,
     "commit_lost": 4,
     "daemon_crash": 9,
@@ -97,11 +104,9 @@ def plan_of(seed: int, faults: int | None = None) -> Plan:
     chance = random.Random(f"{seed}/plan")  # noqa: S311 - no secret is made
     shape = _shape(chance)
     deeds = _deeds(chance, len(shape.nodes))
-    count = faults if faults is not None else 22 + chance.randrange(16)
+    count = faults if faults is not None else 26 + chance.randrange(16)
     drawn = [_fault(chance, len(shape.nodes)) for _ in range(count)]
-    return Plan(
-        seed=seed, shape=shape, deeds=deeds, faults=tuple(sorted(drawn, key=lambda one: one.at_s))
-    )
+    return Plan(seed=seed, shape=shape, deeds=deeds, faults=tuple(sorted(drawn, key=lambda one: one.at_s)))
 
 
 def _shape(chance: random.Random) -> Shape:
@@ -121,6 +126,8 @@ def _shape(chance: random.Random) -> Shape:
         ),
         terms=terms,
         renew_every_s=min(10.0, terms.lease_ttl_ms / 3_000),
+        ledger="sqlite" if chance.random() < ON_SQLITE else "memory",
+        stores="disk" if chance.random() < ON_DISKS else "files",
     )
 
 
@@ -144,7 +151,13 @@ def _deeds(chance: random.Random, nodes: int) -> tuple[Deed, ...]:
 
 def _follow_ups(chance: random.Random, name: str, at_s: float) -> list[Deed]:
     found: list[Deed] = []
-    for kind, share in (("cancel", 0.12), ("cancel_tree", 0.06), ("stop", 0.08), ("retry", 0.15), ("submit_again", 0.2)):
+    for kind, share in (
+        ("cancel", 0.12),
+        ("cancel_tree", 0.06),
+        ("stop", 0.08),
+        ("retry", 0.15),
+        ("submit_again", 0.2),
+    ):
         if chance.random() < share:
             found.append(Deed(kind=kind, at_s=at_s + chance.random() ** 2 * 200, name=name))
     return found
@@ -161,21 +174,18 @@ def _fields(chance: random.Random, nodes: int) -> dict[str, Any]:
             "branches": ["*"],
             "approval": chance.choice(([], [], ["pull_request"])),
         }
-    if chance.random() < 0.15:
-        fields["approval"] = True
-    if chance.random() < 0.3:
-        fields["priority"] = chance.randrange(-5, 6)
-    if chance.random() < 0.2:
-        fields["concurrency_key"] = chance.choice(("staging", "production"))
-    if chance.random() < 0.3:
-        fields["budget"] = {"attempts": chance.randrange(1, 4)}
-    if chance.random() < 0.15:
-        fields["timeout_s"] = chance.randrange(5, 60)
+    for share, name, value in (
+        (0.15, "approval", True),
+        (0.3, "priority", chance.randrange(-5, 6)),
+        (0.2, "concurrency_key", chance.choice(("staging", "production"))),
+        (0.3, "budget", {"attempts": chance.randrange(1, 4)}),
+        (0.15, "timeout_s", chance.randrange(5, 60)),
+        (0.2, "checks", [{"name": "tests", "argv": ["true"]}]),
+    ):
+        fields |= {name: value} if chance.random() < share else {}
     if chance.random() < 0.25:
         fields["repository"] = "https://forge.example/acme/shop.git"
         fields["base_sha"] = "a" * 40
-    if chance.random() < 0.2:
-        fields["checks"] = [{"name": "tests", "argv": ["true"]}]
     for name, share, bound_s in (("not_before_s", 0.1, 120), ("deadline_s", 0.1, 600)):
         if chance.random() < share:
             fields[name] = 20 + chance.randrange(bound_s)

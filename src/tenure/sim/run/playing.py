@@ -12,13 +12,11 @@ import logging
 import shutil
 import sys
 import tempfile
-import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import msgspec
 import structlog
@@ -54,33 +52,35 @@ class Played(Struct, frozen=True, kw_only=True):
     found: tuple[str, ...]
     kinds: dict[str, int]
     coverage: dict[str, dict[str, int]]
-    took_s: float
+    ledger: str = "memory"
     refused: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
 
     @property
     def rule(self) -> str:
         """What the first finding is about, without names: a shrunk plan must fail in the same way."""
-        return self.found[0].split(":")[0] if self.found else ""
+        if not self.found:
+            return ""
+        words = self.found[0].split(":")
+        return ":".join(words[:2]) if words[0] == "history" else words[0]
 
 
 def play(plan: Plan, says: Callable[[str], None] | None = None) -> Played:
     """Plays a plan. The same plan is always played the same way."""
     root = Path(tempfile.mkdtemp(prefix="tenure-sim-", dir=MEMORY if MEMORY.is_dir() else None))
-    began_s = time.perf_counter()
     try:
         with quiet():
-            return _played(plan, root, says, began_s)
+            return _played(plan, root, says)
     finally:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def _played(plan: Plan, root: Path, says: Callable[[str], None] | None, began_s: float) -> Played:
+def _played(plan: Plan, root: Path, says: Callable[[str], None] | None) -> Played:
     # In a frame of its own: whatever the dead have left goes before anything is said aloud again.
     stage = Stage(plan, root)
     stage.world.trace.says = says
     stage.run()
-    return stage.result(time.perf_counter() - began_s)
+    return stage.result()
 
 
 @final
@@ -137,7 +137,7 @@ class Stage:
         if not self.doing.is_done:
             self.judge.add(f"never_silent: {self.doing.left} still waits for an answer")
 
-    def result(self, took_s: float) -> Played:
+    def result(self) -> Played:
         world = self.world
         return Played(
             seed=self.plan.seed,
@@ -146,13 +146,13 @@ class Stage:
             virtual_s=round(world.loop.now_s, 1),
             healed_s=round(self.healed_s, 1),
             tasks=len(self.desk.tasks),
-            events=len(world.engine.rows),
+            events=self.judge.events,
+            ledger=world.shape.ledger,
             starts=world.executions,
             digest=world.trace.digest,
             found=tuple(self.judge.found),
             kinds=dict(self.judge.kinds),
             coverage=self.coverage.table(),
-            took_s=took_s,
             refused=tuple(self.desk.refused),
             lines=tuple(world.trace.lines),
         )
@@ -169,7 +169,7 @@ def quiet() -> Generator[None]:
     )
     logging.getLogger("tenure").propagate = False
     logging.getLogger("tenure").setLevel(logging.ERROR)
-    before, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    before, sys.unraisablehook = sys.unraisablehook, unheard
     gc.collect()
     gc.disable()
     with warnings.catch_warnings():
@@ -185,6 +185,10 @@ def quiet() -> Generator[None]:
             sys.unraisablehook = before
 
 
+def unheard(_: object) -> None:
+    """What the dead would say."""
+
+
 def plan_text(plan: Plan) -> str:
     return msgspec.json.format(msgspec.json.encode(plan)).decode()
 
@@ -196,6 +200,3 @@ def read_plan(path: Path) -> Plan:
         OSError: it cannot be read.
     """
     return msgspec.json.decode(path.read_bytes(), type=Plan)
-
-
-__all__ = ["Any", "Counter", "Played", "play", "plan_text", "read_plan"]

@@ -44,6 +44,8 @@ class Striking:
             "hub_clock": lambda one: self._step_clock(one, self._world.hub.machine),
             "commit_fails": lambda one: self._commits(one, "fails"),
             "commit_lost": lambda one: self._commits(one, "loses"),
+            "hub_power": self._hub_power,
+            "store_fails": self._store_fails,
             "daemon_crash": self._daemon_crash,
             "daemon_stop": self._daemon_stop,
             "daemon_freeze": lambda one: self._freeze(one, self._node(one).process),
@@ -161,13 +163,13 @@ class Striking:
         self._freeze(fault, self._world.hub.process)
 
     def _commits(self, fault: Fault, what: str) -> None:
-        mood = self._world.engine.mood
-        setattr(mood, what, fault.size)
+        self._world.keeping.fail(what, fault.size)
+        self._later(fault, self._world.keeping.heal)
 
-        def heal() -> None:
-            setattr(mood, what, 0.0)
-
-        self._later(fault, heal)
+    def _hub_power(self, fault: Fault) -> None:
+        if self._world.hub.machine.is_up:
+            self._world.hub.lose_power()
+            self._later(fault, self._world.hub.boot)
 
     # -- machines
 
@@ -178,16 +180,12 @@ class Striking:
         self._later(fault, lambda: self._thaw(process))
 
     def _suspend(self, fault: Fault, machine: object) -> None:
-        found = next(
-            one.machine for one in (self._world.hub, *self._world.nodes) if one.machine is machine
-        )
+        found = next(one.machine for one in (self._world.hub, *self._world.nodes) if one.machine is machine)
         found.suspend()
         self._later(fault, found.resume)
 
     def _step_clock(self, fault: Fault, machine: object) -> None:
-        found = next(
-            one.machine for one in (self._world.hub, *self._world.nodes) if one.machine is machine
-        )
+        found = next(one.machine for one in (self._world.hub, *self._world.nodes) if one.machine is machine)
         found.wrong_by_ms += CLOCK_STEPS_MS[int(fault.size * len(CLOCK_STEPS_MS)) % len(CLOCK_STEPS_MS)]
 
     def _daemon_crash(self, fault: Fault) -> None:
@@ -205,6 +203,11 @@ class Striking:
         if node.machine.is_up:
             node.crash()
             self._later(fault, node.boot)
+
+    def _store_fails(self, fault: Fault) -> None:
+        node = self._node(fault)
+        node.store.fail(fault.size)
+        self._later(fault, node.store.heal)
 
     def _store_lost(self, fault: Fault) -> None:
         """Somebody deletes the node's store while it is down."""
@@ -274,16 +277,17 @@ class Striking:
         world = self._world
         world.network.clear()
         world.forge.heal()
-        world.engine.mood.fails = world.engine.mood.loses = 0.0
+        world.keeping.heal()
         for host in (world.hub, *world.nodes):
             host.machine.resume()
             for process in tuple(host.machine.processes):
                 self._thaw(process)
         for node in world.nodes:
+            node.store.heal()
             if not node.machine.is_up:
                 node.boot()
             node.start()
-        world.hub.start()
+        world.hub.boot()
 
     def _thaw(self, process: Process) -> None:
         """Unless its runner pauses it: that is no fault."""

@@ -70,8 +70,10 @@ def script_of(chance: random.Random, task: str, task_id: str, number: int, *, ma
     """What the agent of this Attempt does. `task`: a name that is the same in each play of the seed."""
     acts = [Act(work_s=_work_s(chance))]
     if may_act:
-        for count in range(chance.choice((0, 1, 1, 2, 3))):
-            acts.append(Act(work_s=_work_s(chance) / 3, effect=_effect(chance, task, task_id, count)))
+        counts = range(chance.choice((0, 1, 1, 2, 3)))
+        acts += [
+            Act(work_s=_work_s(chance) / 3, effect=_effect(chance, task, task_id, count)) for count in counts
+        ]
     end = chance.choices([name for name, _ in ENDS], [share for _, share in ENDS])[0]
     if number > 2 and chance.random() < 0.7:
         end = "completed"

@@ -7,8 +7,8 @@ crash may fall before it or between it and its reply."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final
 
 from tenure.core.access import Role
 from tenure.core.delivery import Terms
@@ -21,24 +21,37 @@ from tenure.hub.effects.registry import Registry
 from tenure.hub.legs import Legs
 from tenure.hub.operating_desk import OperatingDesk
 from tenure.hub.service import Hub, Identity
-from tenure.ledger.port import Committed, Ledger, Run
-from tenure.providers.port import Provider
+from tenure.ledger.port import Committed
+from tenure.sim.world.keeping import Keeping
 from tenure.sim.world.loop import Process, SimExecutor, SimLoop, pause
 from tenure.sim.world.machine import Machine
 
 if TYPE_CHECKING:
     from tenure.sim.world.network import Network
+    from tenure.sim.world.provider import SimForge
 
 T = TypeVar("T")
 
 SECRET = b"a secret of the simulated hub"
-JOIN_TOKEN = "tnr_join" + "0" * 32  # noqa: S105 - of the simulated world
-DESK_TOKEN = "tnr_ann" + "0" * 33  # noqa: S105 - of the simulated world
+JOIN_TOKEN = "tnr_join" + "0" * 32
+DESK_TOKEN = "tnr_ann" + "0" * 33
 CREDENTIALS = (("join", Role.JOIN, JOIN_TOKEN), ("ann", Role.OPERATOR, DESK_TOKEN))
 RESTART_S = 2.0
 """A hub that ends by itself is started again by its supervisor."""
 
-MakeLedger = Callable[["HubHost"], Awaitable[Ledger]]
+
+class HubWorld(Protocol):
+    """What the world gives the hub, and hears of it."""
+
+    loop: SimLoop
+    ids: Any
+    network: Network
+    forge: SimForge
+    keeping: Keeping
+
+    def note(self, what: str) -> None: ...
+
+    def heard(self, committed: Committed) -> None: ...
 
 
 @final
@@ -46,34 +59,22 @@ class HubHost:
     """`running` is the hub that answers now, None while there is none."""
 
     def __init__(
-        self,
-        loop: SimLoop,
-        machine: Machine,
-        network: Network,
-        make_ledger: MakeLedger,
-        ids: Any,
-        terms: Terms,
-        provider: Provider,
-        executor: SimExecutor,
-        note: Callable[[str], None],
-        heard: Callable[[Committed], None],
+        self, world: HubWorld, machine: Machine, terms: Terms, pause_s: Callable[[], tuple[float, float]]
     ) -> None:
-        self.loop = loop
+        """`pause_s` draws how long a commit waits, and then its result."""
+        self.loop = world.loop
         self.machine = machine
         self.terms = terms
-        self.ids = ids
+        self.keeping = world.keeping
         self.starts = 0
         self.process: Process | None = None
         self.incarnation = IncarnationId("")
         self.running: Hub | None = None
         self.deaths: list[str] = []
         self.is_wanted = False
-        self._network = network
-        self._make_ledger = make_ledger
-        self._provider = provider
-        self._executor = executor
-        self._note = note
-        self._heard = heard
+        self._world = world
+        self._pause_s = pause_s
+        self._writing = self._reading = SimExecutor(pause_s, serial=True)
         self._stopping: asyncio.Event | None = None
 
     # -- for those who ask it
@@ -95,7 +96,9 @@ class HubHost:
             return
         self.starts += 1
         self.incarnation = IncarnationId(f"i_hub{self.starts:04d}")
-        self.process = self.machine.new_process(f"hub{self.starts}")
+        self.process = process = self.machine.new_process(f"hub{self.starts}")
+        process.mourners.append(lambda: self.keeping.kill(process.name))
+        self._writing, self._reading = (SimExecutor(self._pause_s, serial=True) for _ in range(2))
         self.loop.start(self.process, self._live(self.process))
 
     def kill(self) -> None:
@@ -103,6 +106,17 @@ class HubHost:
         if self.process is not None:
             self.machine.forget(self.process)
         self.running = None
+
+    def lose_power(self) -> None:
+        """It stays down until `boot`."""
+        self.running = None
+        self.machine.crash()
+        self.keeping.lose_power()
+
+    def boot(self) -> None:
+        if not self.machine.is_up:
+            self.machine.boot()
+        self.start()
 
     def stop(self) -> None:
         """In an orderly way."""
@@ -112,17 +126,21 @@ class HubHost:
 
     async def run(self, work: Callable[[], T]) -> T:
         """`ledger.port.Run`: what blocks, in a thread of its own."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        return await asyncio.get_running_loop().run_in_executor(self._writing, work)
+
+    async def run_reads(self, work: Callable[[], T]) -> T:
+        """The same, for what only reads."""
+        return await asyncio.get_running_loop().run_in_executor(self._reading, work)
 
     async def _live(self, process: Process) -> None:
-        self._note("hub starts")
+        self._world.note("hub starts")
         self.loop.count()
         try:
             await self._serve(process)
         except TenureError as error:
             self.deaths.append(f"{error.code}: {error.message}")
         self.running = None
-        self._network.closed(process)
+        self._world.network.closed(process)
         is_wanted = self.is_wanted
         self.machine.forget(process)
         if is_wanted:
@@ -130,23 +148,23 @@ class HubHost:
 
     async def _serve(self, process: Process) -> None:
         await pause(0.2)
-        ledger = await self._make_ledger(self)
+        ledger = await self.keeping.ledger(self)
         try:
             identity = Identity(incarnation=self.incarnation, version="1.0.0", secret=SECRET)
-            registry = Registry({"forge": self._provider})
-            hub = Hub(ledger, self.machine, self.ids, self.terms, identity, registry)
+            registry = Registry({"forge": self._world.forge})
+            hub = Hub(ledger, self.machine, self._world.ids, self.terms, identity, registry)
             self.legs, self.api = Legs(hub), Api(hub)
             self.effects = EffectDesk(hub, hub.broker)
             self.operating = OperatingDesk(hub, self.api.queries.node_named)
             self._stopping = asyncio.Event()
-            ledger.subscribe(self._heard)
+            ledger.subscribe(self._world.heard)
             async with hub.running():
                 for name, role, token in CREDENTIALS:
                     await hub.admit(name, role, token)
                 self.running = hub
-                self._network.listen(process)
+                self._world.network.listen(process)
                 await self._stopping.wait()
-                self._network.closed(process)
+                self._world.network.closed(process)
         finally:
             await ledger.close()
 
@@ -159,6 +177,3 @@ class HubHost:
 def process_of_nobody(host: HubHost) -> Process:
     """Its machine's supervisor."""
     return host.machine.new_process("supervisor")
-
-
-__all__ = ["HubHost", "Run"]

@@ -99,7 +99,8 @@ class Exchange:
             await asyncio.wait([self.gone])
 
         try:
-            request = decode(type(asked.body), body, BODY_BYTES)
+            kind: Any = type(asked.body)
+            request: Any = decode(kind, body, BODY_BYTES)
             reply: Any = encode(await asked.work(request, gone))
         except TenureError as error:
             reply = error
@@ -225,7 +226,11 @@ class Network:
                 exchange.result.exception()
 
     async def _unreachable(self, link: str) -> None:
-        """No connection is made: the client is told so, or gives up after a while."""
+        """No connection is made: the client is told so, or gives up after a while.
+
+        Raises:
+            UnavailableError: the link is still cut.
+        """
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[None] = loop.create_future()
         loop.call_later(CONNECT_S * self.chance.random(), set_unless_done, waiting)

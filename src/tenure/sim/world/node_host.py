@@ -5,8 +5,7 @@ worktrees. Its folder and its mirror survive its death; runners and agents live 
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, Protocol, cast, final
 
@@ -26,14 +25,12 @@ from tenure.sim.world.loop import Process, SimExecutor, SimLoop, pause
 from tenure.sim.world.machine import Machine
 from tenure.sim.world.run_state import Run
 from tenure.sim.world.runners import SimRunners
-from tenure.sim.world.store import SimFolder
+from tenure.sim.world.store import SimFolder, Store
 from tenure.sim.world.workspace import SimWorkspace
 from tenure.wire.legs import Grant
 
 RESTART_S = 3.0
 CHECK_FAILS = 0.08
-
-Connect = Callable[[Path], sqlite3.Connection]
 
 
 class Surroundings(Protocol):
@@ -57,7 +54,7 @@ class Surroundings(Protocol):
 @final
 class NodeHost:
     def __init__(
-        self, world: Surroundings, machine: Machine, settings: Settings, root: Path, connect: Connect
+        self, world: Surroundings, machine: Machine, settings: Settings, root: Path, store: Store
     ) -> None:
         self.world = world
         self.machine = machine
@@ -72,9 +69,8 @@ class NodeHost:
         self.is_ready = False
         self.is_wanted = False
         self.starts = 0
-        self.stores_lost = 0
         self.deaths: list[str] = []
-        self._connect = connect
+        self.store = store
         self._disk = world.chance.stream(f"disk {self.name}")
 
     # -- the daemon
@@ -85,7 +81,8 @@ class NodeHost:
         if not self.machine.is_up or (self.process is not None and self.process.is_alive):
             return
         self.starts += 1
-        self.process = self.machine.new_process(f"daemon{self.starts}")
+        self.process = process = self.machine.new_process(f"daemon{self.starts}")
+        process.mourners.append(lambda: self.store.kill(process.name))
         self.world.loop.start(self.process, self._live(self.process))
 
     def kill(self) -> None:
@@ -134,7 +131,7 @@ class NodeHost:
             ids=self.world.ids,
             executor=SimExecutor(self._pause_s),
             mirror_executor=SimExecutor(self._pause_s, serial=True),
-            connect=self._connect,
+            connect=self.store.connect,
             runners=self.runners,
             # The daemon asks for five of its methods; the class itself is git and files from end to end.
             make_workspace=lambda _: cast("Workspace", self.workspace),
@@ -201,18 +198,25 @@ class NodeHost:
             if run.has_tree:
                 self.ended(run, "power lost")
         self.machine.crash()
+        self.store.lose_power()
 
     def boot(self) -> None:
         self.machine.boot()
         self.runners.rebooted()
         self.start()
 
+    def end_strays(self) -> None:
+        """Whoever has lost a store ends by hand what it had started: nobody else knows of it any more."""
+        for run in self.runners.living():
+            if run.runner is not None:
+                self.machine.forget(run.runner)
+            if run.tree is not None and run.has_tree:
+                self.ended(run, "ended by hand")
+                self.machine.forget(run.tree)
+
     def lose_store(self) -> None:
         """Its mirror is gone, and so are the run folders; what runs, runs on."""
-        store = self.folder.part(f"node/{self.name}")
-        for file in sorted(store.glob("mirror.db*")):
-            file.unlink()
-        self.stores_lost += 1
+        self.store.lose_all(self.folder.part(f"node/{self.name}"))
 
     def granted(self, grants: tuple[Grant, ...]) -> None:
         self.grants |= {one.delivery_id: one for one in grants}

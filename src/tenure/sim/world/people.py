@@ -71,8 +71,13 @@ class Desk:
             who = await hub.who(DESK_TOKEN)
             return await hub.api.cancel(who, task_id, body.because, tree=tree, number=number)
 
-        def told(call: dict[str, Any], _: Any) -> None:
-            self._world.history.add(Cancel(task_id=task_id, number=number, **call))
+        def told(call: dict[str, Any], reply: Any) -> None:
+            if not isinstance(reply, CancelReply):
+                self._world.history.add(Cancel(task_id=task_id, number=number, **call))
+                return
+            asked = ((one.task_id, one.step) for one in reply.tree or (reply,))
+            for one in [name for name, step in asked if step is not None]:
+                self._world.history.add(Cancel(task_id=one, number=number, **call))
 
         await self._insists("cancel", CancelRequest(because="not needed"), CancelReply, work, told)
 
@@ -81,10 +86,14 @@ class Desk:
         because = "it should go better now"
 
         async def work(body: RetryRequest, _: Gone) -> RetryReply:
-            return await hub.api.retry(await hub.who(DESK_TOKEN), task_id, body.because, key=f"again-{task_id}")
+            return await hub.api.retry(
+                await hub.who(DESK_TOKEN), task_id, body.because, key=f"again-{task_id}"
+            )
 
         def told(call: dict[str, Any], reply: Any) -> None:
-            made = reply.number if isinstance(reply, RetryReply) and reply.task_id == task_id else None
+            if isinstance(reply, RetryReply) and reply.task_id != task_id:
+                return  # a new Task, which continues it
+            made = reply.number if isinstance(reply, RetryReply) else None
             self._world.history.add(Retry(task_id=task_id, made=made, because=because, **call))
 
         await self._insists("retry", RetryRequest(because=because), RetryReply, work, told)
@@ -95,7 +104,9 @@ class Desk:
         async def work(body: PauseRequest, _: Gone) -> PauseBody:
             return await hub.operating.pause(await hub.who(DESK_TOKEN), body)
 
-        await self._insists("pause", PauseRequest(subject=subject, because="a moment"), PauseBody, work, no_entry)
+        await self._insists(
+            "pause", PauseRequest(subject=subject, because="a moment"), PauseBody, work, no_entry
+        )
 
     async def resume(self, subject: str) -> None:
         hub = self._world.hub
@@ -103,7 +114,9 @@ class Desk:
         async def work(body: ResumeRequest, _: Gone) -> PauseBody:
             return await hub.operating.resume(await hub.who(DESK_TOKEN), body)
 
-        await self._insists("resume", ResumeRequest(subject=subject, because="go on"), PauseBody, work, no_entry)
+        await self._insists(
+            "resume", ResumeRequest(subject=subject, because="go on"), PauseBody, work, no_entry
+        )
 
     async def forget(self, node: str) -> None:
         """The machine that had this name is gone."""
@@ -187,7 +200,9 @@ class Desk:
         except TenureError:
             return None
 
-    async def _ask(self, name: str, body: Any, reply: Any, work: Callable[[Any, Gone], Awaitable[Any]]) -> Any:
+    async def _ask(
+        self, name: str, body: Any, reply: Any, work: Callable[[Any, Gone], Awaitable[Any]]
+    ) -> Any:
         asked = Asked(name=name, body=body, reply=reply, work=work, timeout_s=CALL_S)
         return await self._world.network.ask(self._link, self._process, asked)
 
@@ -199,7 +214,8 @@ class Desk:
                     key=key,
                     digest=asked.objective,
                     task_id=body.task_id if body else None,
-                    **{**call, "replayed": bool(body and body.replayed)},
+                    replayed=bool(body and body.replayed),
+                    **call,
                 )
             )
 
@@ -210,7 +226,9 @@ def no_entry(_call: dict[str, Any], _reply: Any) -> None:
     """The checkers ask for nothing of this."""
 
 
-def chosen(world: SimWorld, item: AttentionBody, chance: random.Random, *, ends: bool) -> AnswerRequest | None:
+def chosen(
+    world: SimWorld, item: AttentionBody, chance: random.Random, *, ends: bool
+) -> AnswerRequest | None:
     """What a person answers; None: they look again later. `ends`: they want it over."""
     words = dict(item.answers)
     for name in ("confirmed", "absent"):

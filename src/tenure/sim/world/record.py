@@ -79,7 +79,7 @@ class SimHistory:
         answers = {one.delivery_id: one.answer for one in getattr(reply, "items", ())}
         for item in request.items:
             grant = self.known.get(item.delivery_id)
-            held = {
+            held: dict[str, Any] = {
                 "delivery_id": item.delivery_id,
                 "fence": item.fence,
                 "task_id": grant.task_id if grant else "",
@@ -113,10 +113,11 @@ class SimHistory:
                 task_id=grant.task_id,
                 fence=grant.fence,
                 said=said,
-                key=key,
+                key=body.key if body and body.adopted else key,
                 effect_id=body.effect_id if body else "",
                 identity=body.identity if body else "",
-                **{**call, "replayed": bool(body and body.replayed)},
+                replayed=bool(body and body.replayed),
+                **call,
             )
         )
 

@@ -97,39 +97,43 @@ class SimLine:
         return awake() if awake is not None else 0
 
     async def _ask(self, act: Callable[[], str | None]) -> Reply:
-        """
+        """Has the runner do something, and waits for its reply.
+
         Raises:
             OutcomeUnknownError: no answer came.
         """
         runner = self._run.runner
         if self.is_cut or runner is None or not runner.is_alive:
             raise OutcomeUnknownError("the runner's answer did not come")
-        answer: asyncio.Future[Reply] = self._loop.create_future()
+        answer: asyncio.Future[Reply | None] = self._loop.create_future()
 
         def serve() -> None:
             self._loop.count()
             reply = Reply(re=1, error=act(), status=self._run.status())
-            self._loop.after(ANSWER_S, self._daemon, take, reply)
-
-        def take(reply: Reply) -> None:
-            if not answer.done():
-                answer.set_result(reply)
+            self._loop.after(ANSWER_S, self._daemon, settle_once, answer, reply)
 
         def lose() -> None:
-            if not answer.done():
-                self._loop.tell(self._daemon, fail)
-
-        def fail() -> None:
-            if not answer.done():
-                answer.set_exception(OutcomeUnknownError("the runner's answer did not come"))
+            self._loop.tell(self._daemon, settle_once, answer, None)
 
         runner.mourners.append(lose)
         self._loop.tell(runner, serve)
-        try:
-            async with asyncio.timeout(REPLY_BOUND_S):
-                return await answer
-        except TimeoutError as error:
-            raise OutcomeUnknownError("the runner does not answer") from error
-        finally:
-            if lose in runner.mourners:
-                runner.mourners.remove(lose)
+        reply = await within(REPLY_BOUND_S, answer)
+        if lose in runner.mourners:
+            runner.mourners.remove(lose)
+        if reply is None:
+            raise OutcomeUnknownError("the runner's answer did not come")
+        return reply
+
+
+def settle_once(answer: asyncio.Future[Reply | None], reply: Reply | None) -> None:
+    if not answer.done():
+        answer.set_result(reply)
+
+
+async def within(seconds: float, answer: asyncio.Future[Reply | None]) -> Reply | None:
+    """The answer; None if it does not come in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await answer
+    except TimeoutError:
+        return None

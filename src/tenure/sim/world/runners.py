@@ -163,4 +163,3 @@ class SimRunners:
     def _step(self, what: str) -> None:
         self._loop.count()
         self._host.note(what)
-

@@ -27,7 +27,7 @@ class SimWorkspace:
         self._chance = chance
         self._made: dict[str, Worktree] = {}
         self.git = SimpleNamespace(ask=self._ask)
-        self.store = SimpleNamespace(tree=lambda _: Path("/nowhere"), read=lambda _: None)
+        self.store = SimpleNamespace(tree=nowhere, read=nothing)
 
     async def prepare(
         self, repository: str, base_sha: str, attempt_id: AttemptId, earlier: AttemptId | None = None
@@ -59,3 +59,11 @@ class SimWorkspace:
 
     async def _ask(self, *_: Any, **__: Any) -> Any:
         return SimpleNamespace(ok=True, output=b"# branch.oid aa\0? a\0? b\0")
+
+
+def nowhere(_: AttemptId) -> Path:
+    return Path("/nowhere")
+
+
+def nothing(_: AttemptId) -> None:
+    """No worktree was ever recorded."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -12,23 +11,23 @@ from msgspec import Struct
 from tenure.core.delivery import Terms
 from tenure.core.effect import Effect
 from tenure.core.world import World
-from tenure.ledger.memory import MemoryLedger, MemoryParts
-from tenure.ledger.port import Committed, Ledger
+from tenure.ledger.port import Committed
 from tenure.node.run.messages import Launch
 from tenure.runtime.settings_schema import NodeSettings, RecipientSettings, Settings
 from tenure.sim.checkers.entry import Applied, End, Start
 from tenure.sim.world.agent import Perform
 from tenure.sim.world.chance import Chance, SimIds
-from tenure.sim.world.engine import SimEngine
 from tenure.sim.world.hub_host import HubHost
+from tenure.sim.world.keeping import InMemory, Keeping, OnDisk
 from tenure.sim.world.legs import SimLegs
-from tenure.sim.world.loop import Process, SimExecutor, SimLoop
+from tenure.sim.world.loop import Process, SimLoop
 from tenure.sim.world.machine import Machine
 from tenure.sim.world.network import Asked, Gone, Network, Telling
 from tenure.sim.world.node_host import NodeHost
 from tenure.sim.world.provider import Made, SimForge
 from tenure.sim.world.record import SimHistory, Trace
 from tenure.sim.world.run_state import Run
+from tenure.sim.world.store import InFiles, OnDiskStore
 from tenure.wire.effects import EffectBody, EffectRequest
 
 if TYPE_CHECKING:
@@ -41,12 +40,15 @@ AGENT_CALL_S = 30.0
 
 class Shape(Struct, frozen=True, kw_only=True):
     """What a world is made of. `nodes`: for each, the capacity of its two recipients. `wrong_by_ms`: how wrong the wall
-    clock of the hub is, then of each node. `terms`: the hub's."""
+    clock of the hub is, then of each node. `terms`: the hub's. `ledger`: `memory` or `sqlite`; `stores`: those of the nodes are
+    `files` or on a `disk` that fails."""
 
     nodes: tuple[tuple[int, int], ...]
     wrong_by_ms: tuple[int, ...]
     terms: Terms = Terms()
     renew_every_s: float = 10.0
+    ledger: str = "memory"
+    stores: str = "files"
 
 
 @final
@@ -67,41 +69,31 @@ class SimWorld:
         self.on_commit: Callable[[Committed], None] = lambda _: None
         self.on_start: Callable[[NodeHost, Run, Launch], None] = lambda _node, _run, _launch: None
         self.network = Network(self.loop, self.nobody, self.chance.stream("network"), self.note)
-        self.forge = SimForge(
-            self.loop, self.nobody, self.chance.stream("forge"), self.note, self._applied
+        self.forge = SimForge(self.loop, self.nobody, self.chance.stream("forge"), self.note, self._applied)
+        self.keeping: Keeping = (
+            OnDisk(self.chance.stream("record"))
+            if shape.ledger == "sqlite"
+            else InMemory(shape.terms, self.chance.stream("record"))
         )
-        self.engine = SimEngine(shape.terms, self.chance.stream("record"))
         self._commits = self.chance.stream("commits")
-        self.hub = HubHost(
-            self.loop,
-            Machine(self.loop, "hub", shape.wrong_by_ms[0]),
-            self.network,
-            self._in_memory,
-            self.ids,
-            shape.terms,
-            self.forge,
-            SimExecutor(self._commit_s, serial=True),
-            self.note,
-            self._heard,
-        )
+        machine = Machine(self.loop, "hub", shape.wrong_by_ms[0])
+        self.hub = HubHost(self, machine, shape.terms, self._commit_s)
         self.nodes = [self._node(number, root) for number in range(len(shape.nodes))]
 
     @property
     def state(self) -> World:
         """The record as it is now, for whoever in the world may know everything."""
-        return self.engine.world
+        return self.keeping.state
 
     # -- making it
-
-    async def _in_memory(self, host: HubHost) -> Ledger:
-        parts = MemoryParts(run=host.run, clock=host.machine, hub=host.incarnation, terms=host.terms)
-        return MemoryLedger(parts, self.engine)
 
     def _node(self, number: int, root: Path) -> NodeHost:
         name = f"node{number + 1}"
         first, second = self.shape.nodes[number]
         recipients = (
-            RecipientSettings(name="coder", argv=("agent",), capacity=first, pools=("any",), provider="model"),
+            RecipientSettings(
+                name="coder", argv=("agent",), capacity=first, pools=("any",), provider="model"
+            ),
             RecipientSettings(name="writer", argv=("agent",), capacity=second, pools=("any",)),
         )
         settings = Settings(
@@ -110,7 +102,8 @@ class SimWorld:
         machine = Machine(self.loop, name, self.shape.wrong_by_ms[number + 1])
         folder = root / name
         folder.mkdir(parents=True, exist_ok=True)
-        return NodeHost(self, machine, settings, folder, connect_quickly)
+        store = OnDiskStore(self.chance.stream(f"store {name}")) if self.shape.stores == "disk" else InFiles()
+        return NodeHost(self, machine, settings, folder, store)
 
     def _commit_s(self) -> tuple[float, float]:
         self.loop.count()
@@ -131,7 +124,12 @@ class SimWorld:
 
         async def perform(asked: EffectRequest) -> EffectBody:
             question = Asked(
-                name="effect", body=asked, reply=EffectBody, work=work, timeout_s=AGENT_CALL_S, wait_s=asked.wait_s
+                name="effect",
+                body=asked,
+                reply=EffectBody,
+                work=work,
+                timeout_s=AGENT_CALL_S,
+                wait_s=asked.wait_s,
             )
             began = self.history.began()
             grant = node.grants.get(capability.removeprefix("tnr_c_").split(".")[0])
@@ -166,9 +164,7 @@ class SimWorld:
     def ended(self, node: NodeHost, run: Run, how: str) -> None:
         if run.launch is not None and run.started is not None:
             self.note(f"{node.name}: tree of {run.name} {how}")
-            self.history.add(
-                End(at=self.history.now(), machine=node.name, marker=run.launch.marker, how=how)
-            )
+            self.history.add(End(at=self.history.now(), machine=node.name, marker=run.launch.marker, how=how))
 
     def note(self, what: str) -> None:
         self.trace.add(what)
@@ -189,11 +185,14 @@ class SimWorld:
             )
         )
 
-    def _heard(self, committed: Committed) -> None:
+    def heard(self, committed: Committed) -> None:
         self.on_commit(committed)
 
     def close(self) -> None:
         self.loop.end()
+        self.keeping.close()
+        for node in self.nodes:
+            node.store.close()
 
 
 @final
@@ -212,14 +211,3 @@ class Granting:
         if grants:
             self._node.granted(grants)
         self._history.leg(name, request, began, reply)
-
-
-class Quick(sqlite3.Connection):
-    """Does not wait for the disk: what survives here is what the world lets survive."""
-
-    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-        return super().execute(sql.replace("synchronous = FULL", "synchronous = OFF"), *parameters)
-
-
-def connect_quickly(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, check_same_thread=False, factory=Quick)

@@ -1,0 +1,70 @@
+"""Which transitions of the core were taken, and after which faults: what was explored, and what was not.
+
+A transition is a kind of event, so the list of all of them is the core's own. A cell counts the steps that committed such an
+event in a state before which the fault had happened; `none`: before any fault."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, get_args
+
+from msgspec import Struct
+
+from tenure.core.events import Event
+from tenure.sim.explore.faults import FAULTS
+from tenure.sim.explore.graph import Graph
+
+if TYPE_CHECKING:
+    from tenure.sim.explore.product import Product
+
+NONE = "none"
+COLUMNS = (NONE, *FAULTS)
+
+
+class Hits(Struct, frozen=True):
+    """`events`: by kind and fault; `steps`: of nodes, network and provider, and the hub's answers, by what they are called."""
+
+    events: dict[str, dict[str, int]] = {}
+    steps: dict[str, int] = {}
+
+
+def every_kind() -> tuple[str, ...]:
+    """Every kind of event that the core has, by name."""
+    return tuple(sorted(str(one.__struct_config__.tag) for one in get_args(Event)))
+
+
+def hits_of(product: Product, graph: Graph) -> Hits:
+    """The hits of a world that was explored."""
+    counted: Counter[tuple[int, int, int]] = Counter()
+    for place, state in enumerate(graph.states):
+        for step in range(graph.begins[place], graph.begins[place + 1]):
+            counted[graph.by[step], state[2], state[0]] += 1
+    events: dict[str, Counter[str]] = {}
+    steps: Counter[str] = Counter()
+    names = [_names(product.faults[fault]) for fault in range(len(product.faults))]
+    for (by, fault, hub), times in counted.items():
+        label = product.labels.known[by]
+        steps[label.row] += times
+        kinds = product.hub.hear(hub, label.request).kinds if label.request is not None else ()
+        for kind in set(kinds):
+            row = events.setdefault(kind, Counter())
+            for name in names[fault]:
+                row[name] += times
+    return Hits({kind: dict(row) for kind, row in events.items()}, dict(steps))
+
+
+def _names(counts: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple(name for name, count in zip(FAULTS, counts, strict=True) if count) or (NONE,)
+
+
+def summed(many: Iterable[Hits]) -> Hits:
+    """The hits of several worlds together, with a row for every kind and a column for every fault."""
+    events = {kind: dict.fromkeys(COLUMNS, 0) for kind in every_kind()}
+    steps: Counter[str] = Counter()
+    for one in many:
+        steps.update(one.steps)
+        for kind, row in one.events.items():
+            for name, times in row.items():
+                events[kind][name] += times
+    return Hits(events, dict(steps))

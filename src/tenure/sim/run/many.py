@@ -1,0 +1,107 @@
+"""Many seeds, on several processes: what each came to, and the sum of it all."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.sim.run.coverage import MOMENTS
+from tenure.sim.run.plan import FAULTS, Plan, plan_of
+from tenure.sim.run.playing import Played, play
+
+CHUNK = 10
+"""Seeds that one process is handed at a time."""
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """How seeds are to be played. `ledger`: `memory`, `sqlite`, or `mixed` (a share of the seeds on SQLite)."""
+
+    ledger: str = "mixed"
+    faults: int | None = None
+
+
+@final
+class Sum:
+    """What all seeds came to."""
+
+    def __init__(self) -> None:
+        self.seeds = 0
+        self.steps = 0
+        self.faults = 0
+        self.least_steps: int | None = None
+        self.least_faults: int | None = None
+        self.failed: list[Played] = []
+        self.kinds: Counter[str] = Counter()
+        self.coverage: dict[str, Counter[str]] = {kind: Counter() for kind in FAULTS}
+        self.on_sqlite = 0
+        self.longest_heal_s = 0.0
+        self.starts = 0
+        self.tasks = 0
+
+    def add(self, one: Played) -> None:
+        self.seeds += 1
+        self.steps += one.steps
+        self.faults += one.faults
+        self.starts += one.starts
+        self.tasks += one.tasks
+        self.on_sqlite += one.ledger == "sqlite"
+        self.least_steps = one.steps if self.least_steps is None else min(self.least_steps, one.steps)
+        self.least_faults = one.faults if self.least_faults is None else min(self.least_faults, one.faults)
+        self.longest_heal_s = max(self.longest_heal_s, one.healed_s)
+        self.kinds.update(one.kinds)
+        for kind, hits in one.coverage.items():
+            self.coverage.setdefault(kind, Counter()).update(hits)
+        if one.found:
+            self.failed.append(one)
+
+    def empty_cells(self) -> list[tuple[str, str]]:
+        """Faults and moments that never met."""
+        return [
+            (kind, moment)
+            for kind, hits in sorted(self.coverage.items())
+            for moment in ("struck", *MOMENTS)
+            if not hits[moment]
+        ]
+
+
+def play_all(seeds: Sequence[int], wish: Wish, jobs: int, told: Callable[[Played], None]) -> Sum:
+    """Plays every seed; `told` hears of each as it comes."""
+    total = Sum()
+    for one in _played(seeds, wish, jobs):
+        total.add(one)
+        told(one)
+    return total
+
+
+def play_seed(seed: int, wish: Wish) -> Played:
+    """One seed, without its trace: it is played again by whoever wants to see that."""
+    return replace(play(wished_plan(seed, wish)), lines=())
+
+
+def wished_plan(seed: int, wish: Wish) -> Plan:
+    plan = plan_of(seed, wish.faults)
+    if wish.ledger == "mixed":
+        return plan
+    return replace(plan, shape=replace(plan.shape, ledger=wish.ledger))
+
+
+def _played(seeds: Sequence[int], wish: Wish, jobs: int) -> Iterator[Played]:
+    if jobs == 1:
+        for seed in seeds:
+            yield play_seed(seed, wish)
+        return
+    chunks = [seeds[at : at + CHUNK] for at in range(0, len(seeds), CHUNK)]
+    spawning = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=spawning) as pool:
+        for done in as_completed([pool.submit(_chunk, tuple(one), wish) for one in chunks]):
+            yield from done.result()
+
+
+def _chunk(seeds: tuple[int, ...], wish: Wish) -> list[Played]:
+    return [play_seed(seed, wish) for seed in seeds]

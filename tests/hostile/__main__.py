@@ -1,0 +1,112 @@
+"""Longer runs of what `make test` does a little of:
+
+`python -m tests.hostile api [OPERATION …] [--examples N] [--seed N] [--sqlite]`: the API with anything.
+`python -m tests.hostile commands [--lines N] [--seed N]`: the command line with anything.
+`python -m tests.hostile decoders [DECODER …] [--inputs N] [--seed N]`: the decoders with what is nearly right.
+
+(`python -m tests.hostile.fuzz` is the fuzzer that is led by coverage.)"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.hostile.decoders import DECODERS
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile")
+    parser.add_argument("what", choices=["api", "commands", "decoders"])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--examples", type=int, default=30)
+    parser.add_argument("--lines", type=int, default=50)
+    parser.add_argument("--inputs", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sqlite", action="store_true")
+    given = parser.parse_args(arguments)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        found = {"api": attack_api, "commands": attack_commands, "decoders": attack_decoders}[given.what](
+            given, Path(folder)
+        )
+    say(f"{found} findings in {time.monotonic() - began:.0f} s")
+    return 1 if found else 0
+
+
+def attack_api(given: argparse.Namespace, folder: Path) -> int:
+    from tests.hostile import api
+
+    names = given.names or sorted(api.operations(api.description_of_all()))
+    made = iter(range(100_000))
+
+    def new_folder() -> Path | None:
+        if not given.sqlite:
+            return None
+        path = folder / str(next(made))
+        path.mkdir()
+        return path
+
+    run = api.attack(names, given.examples, folder=new_folder, start=given.seed)
+    say(api.told(run))
+    for finding in run.findings[:10]:
+        say(str(finding))
+    return len(run.findings)
+
+
+def attack_commands(given: argparse.Namespace, folder: Path) -> int:
+    from tests.cli.lab import hub_in_thread
+    from tests.hostile.commands import ATTACKED, problems, words_of
+
+    for name in [one for one in os.environ if one.startswith("TENURE_")]:
+        del os.environ[name]
+    os.chdir(folder)
+    found = 0
+    with hub_in_thread(folder / "home") as hub:
+        for path in given.names or ATTACKED:
+            for number in range(given.lines):
+                dice = random.Random(f"{given.seed} {path} {number}")
+                words = words_of(path, dice, ("laptop", "local", "hub", "default"))
+                json = ["--json"] if dice.random() < 0.5 else []
+                try:
+                    wrong = problems(done := hub.call(*words, *json, stdin="x\n"), json=bool(json))
+                except SystemExit as error:
+                    wrong, done = [f"left by itself: {error}"], None
+                if wrong:
+                    found += 1
+                    say(f"{path} {number}: {wrong} {words} {done}")
+    say(f"{len(given.names or ATTACKED)} commands, {given.lines} lines of each")
+    return found
+
+
+def attack_decoders(given: argparse.Namespace, _: Path) -> int:
+    from tests.hostile.decoders import check
+    from tests.hostile.spoiling import spoiled
+
+    found = 0
+    for name in given.names or sorted(DECODERS):
+        slowest = 0.0
+        for number in range(given.inputs):
+            data = spoiled(name, random.Random(f"{given.seed} {number}"))
+            began = time.perf_counter()
+            try:
+                check(name, data)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+                found += 1
+                say(f"{name} {number}: {error!r} of {data[:80]!r}")
+            slowest = max(slowest, time.perf_counter() - began)
+        say(f"{name:18} {given.inputs} inputs, the slowest {slowest * 1000:.0f} ms")
+    return found
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,228 @@
+"""Between node and hub: who is believed to be whom, over real sockets and real handshakes."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import ssl
+import warnings
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from tenure.client.hub import HubClient
+from tenure.client.trust import tls_context
+from tenure.core.access import Role
+from tenure.errors import ConfigurationError, ForbiddenError, OutcomeUnknownError, UnavailableError
+from tenure.node.link import HttpLegs
+from tenure.servers.rest.app import create_app
+from tenure.servers.rest.peer import Facing
+from tenure.servers.rest.serve import Bind, Listening, serve
+from tenure.wire import legs as ws
+from tests.hub.lab import Lab
+from tests.servers.face import TOKENS, admit
+
+HOST = "127.0.0.1"
+PAST = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+
+
+class Pki:
+    """Files of a CA for the hub and one for nodes, and of what they issue."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.hubs, self.nodes, self.others = trustme.CA(), trustme.CA(), trustme.CA()
+        for name, ca in (("hubs", self.hubs), ("nodes", self.nodes), ("others", self.others)):
+            ca.cert_pem.write_to_path(str(folder / f"{name}.pem"))
+
+    def file(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def issue(self, ca: trustme.CA, name: str, identity: str, **more: Any) -> tuple[str, str]:
+        made = ca.issue_cert(identity, **more)
+        cert, key = self.folder / f"{name}.crt", self.folder / f"{name}.key"
+        cert.write_bytes(b"".join(one.bytes() for one in made.cert_chain_pems))
+        key.write_bytes(made.private_key_pem.bytes())
+        return str(cert), str(key)
+
+
+@pytest.fixture
+def pki(tmp_path: Path) -> Pki:
+    return Pki(tmp_path)
+
+
+@asynccontextmanager
+async def hub(
+    pki: Pki, *, identity: str = HOST, mutual: bool = True, **more: Any
+) -> AsyncGenerator[Listening]:
+    cert, key = pki.issue(pki.hubs, "hub", identity, **more)
+    client_ca = pki.file("nodes.pem") if mutual else None
+    lab = Lab()
+    async with lab.running():
+        await admit(lab)
+        stop, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
+        app = create_app(lab.hub, face=Facing(nodes_show_certificates=mutual))
+        bind = Bind(host=HOST, tls_cert=cert, tls_key=key, client_ca=client_ca)
+        serving = asyncio.ensure_future(
+            serve(app, bind, stop, on_ready=ready.set_result, on_stopping=lab.hub.let_go, grace_s=1)
+        )
+        try:
+            yield await asyncio.wait_for(ready, 10)
+        finally:
+            stop.set()
+            await asyncio.wait_for(serving, 10)
+
+
+async def enrolled(listening: Listening, verify: bool | ssl.SSLContext, name: str = "box") -> HttpLegs:
+    legs = HttpLegs(listening.url, verify=verify)
+    request = ws.EnrollRequest(
+        name=name,
+        credential="tnr_" + "n" * 40,
+        incarnation="i_1",  # type: ignore[arg-type] - any text will do
+        boot_id="boot",
+        contract=ws.CONTRACT_VERSION,
+        platform="linux",
+        version="1",
+        recipients=(),
+    )
+    try:
+        await legs.enroll(request, TOKENS[Role.JOIN])
+        legs.use("tnr_" + "n" * 40)
+        await legs.renew(ws.RenewRequest(incarnation="i_1", items=()))  # type: ignore[arg-type] - any text
+    finally:
+        await legs.close()
+    return legs
+
+
+async def test_a_node_and_a_hub_that_know_each_other_talk(pki: Pki) -> None:
+    mine = pki.issue(pki.nodes, "box", "box")
+    async with hub(pki) as listening:
+        assert listening.url.startswith("https://")
+        await enrolled(listening, tls_context(pki.file("hubs.pem"), *mine))
+
+
+async def test_people_need_no_certificate_but_their_token(pki: Pki) -> None:
+    async with hub(pki) as listening:
+        verify = tls_context(pki.file("hubs.pem"))
+        async with HubClient(listening.url, TOKENS[Role.VIEWER], verify=verify) as people:
+            assert (await people.tasks()).tasks == ()
+
+
+async def test_a_node_without_a_certificate_is_told_to_show_one(pki: Pki) -> None:
+    async with hub(pki) as listening:
+        with pytest.raises(ForbiddenError, match=r"node\.tls_cert"):
+            await enrolled(listening, tls_context(pki.file("hubs.pem")))
+
+
+async def test_a_node_with_another_machines_certificate_is_refused(pki: Pki) -> None:
+    """A stolen credential alone is not enough, and neither is the certificate of any other machine."""
+    async with hub(pki) as listening:
+        other = tls_context(pki.file("hubs.pem"), *pki.issue(pki.nodes, "other", "other"))
+        with pytest.raises(ForbiddenError, match="other, not of node box"):
+            await enrolled(listening, other)
+        mine = tls_context(pki.file("hubs.pem"), *pki.issue(pki.nodes, "box", "box"))
+        await enrolled(listening, mine)
+        stolen = HttpLegs(listening.url, verify=other)
+        stolen.use("tnr_" + "n" * 40)
+        try:
+            with pytest.raises(ForbiddenError, match="not of node box"):
+                await stolen.renew(ws.RenewRequest(incarnation="i_1", items=()))  # type: ignore[arg-type] - any text
+        finally:
+            await stolen.close()
+
+
+async def test_a_certificate_that_names_no_host_is_a_groups(pki: Pki) -> None:
+    mine = pki.issue(pki.nodes, "group", "nodes@example.org")
+    async with hub(pki) as listening:
+        await enrolled(listening, tls_context(pki.file("hubs.pem"), *mine))
+
+
+@pytest.mark.parametrize(("ca", "more"), [("others", {}), ("nodes", {"not_after": PAST})])
+async def test_a_certificate_of_a_wrong_ca_or_of_yesterday_gets_nothing_done(
+    pki: Pki, ca: str, more: dict[str, Any]
+) -> None:
+    mine = pki.issue(getattr(pki, ca), "box", "box", **more)
+    async with hub(pki) as listening:
+        with pytest.raises((OutcomeUnknownError, UnavailableError), match=r"tls_client_ca.*node\.tls_cert"):
+            await enrolled(listening, tls_context(pki.file("hubs.pem"), *mine))
+        async with HubClient(
+            listening.url, TOKENS[Role.VIEWER], verify=tls_context(pki.file("hubs.pem"))
+        ) as one:
+            assert await one.nodes() == ()
+
+
+@pytest.mark.parametrize(
+    ("identity", "more", "trusts", "says"),
+    [
+        (HOST, {}, "others.pem", "not trusted here .*node.ca_file"),
+        (HOST, {"not_after": PAST}, "hubs.pem", "certificate has expired"),
+        ("elsewhere.example", {}, "hubs.pem", "127.0.0.1"),
+    ],
+)
+async def test_a_hub_that_is_not_the_one_gets_no_token(
+    pki: Pki, identity: str, more: dict[str, Any], trusts: str, says: str
+) -> None:
+    async with hub(pki, identity=identity, mutual=False, **more) as listening:
+        with pytest.raises(UnavailableError, match=says):
+            await enrolled(listening, tls_context(pki.file(trusts)))
+
+
+async def test_plain_http_to_a_port_with_tls_and_the_other_way_say_what_is_wrong(pki: Pki) -> None:
+    async with hub(pki) as listening:
+        plain = listening.url.replace("https:", "http:")
+        async with HubClient(plain, TOKENS[Role.VIEWER]) as people:
+            with pytest.raises(UnavailableError, match="https://"):
+                await people.tasks()
+    async with Lab().running() as lab:
+        stop, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
+        app = create_app(lab.hub)
+        serving = asyncio.ensure_future(
+            serve(app, Bind(host=HOST), stop, on_ready=ready.set_result, grace_s=1)
+        )
+        url = (await asyncio.wait_for(ready, 10)).url.replace("http:", "https:")
+        try:
+            async with HubClient(
+                url, TOKENS[Role.VIEWER], verify=tls_context(pki.file("hubs.pem"))
+            ) as people:
+                with pytest.raises(UnavailableError, match="speaks no TLS"):
+                    await people.tasks()
+        finally:
+            stop.set()
+            await asyncio.wait_for(serving, 10)
+
+
+def test_files_that_are_no_certificates_are_named(pki: Pki) -> None:
+    broken = Path(pki.file("broken.pem"))
+    broken.write_text("no certificate")
+    with pytest.raises(ConfigurationError, match=r"broken\.pem"):
+        tls_context(str(broken))
+    cert, _ = pki.issue(pki.nodes, "one", "one")
+    _, key = pki.issue(pki.nodes, "two", "two")
+    with pytest.raises(ConfigurationError, match=r"one\.crt and .*two\.key"):
+        tls_context(None, cert, key)
+
+
+@pytest.mark.parametrize("wrong", ["tls_cert", "tls_key", "client_ca"])
+async def test_a_hub_whose_files_cannot_be_used_says_which(pki: Pki, wrong: str) -> None:
+    cert, key = pki.issue(pki.hubs, "hub", HOST)
+    files = {"tls_cert": cert, "tls_key": key, "client_ca": pki.file("nodes.pem")}
+    files[wrong] = pki.file("nothing.pem")
+    async with Lab().running() as lab:
+        with pytest.raises(ConfigurationError, match=r"nothing\.pem"):
+            await serve(create_app(lab.hub), Bind(host=HOST, **files), asyncio.Event())
+
+
+async def test_the_oldest_version_that_is_spoken_is_tls_1_2(pki: Pki) -> None:
+    old = ssl.create_default_context(cafile=pki.file("hubs.pem"))
+    old.set_ciphers("DEFAULT:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        old.minimum_version = ssl.TLSVersion.TLSv1
+        old.maximum_version = ssl.TLSVersion.TLSv1_1
+    async with hub(pki) as listening:
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await asyncio.open_connection(HOST, listening.port, ssl=old)

@@ -125,3 +125,22 @@ def test_a_delivery_acknowledged_by_an_earlier_incarnation_is_handed_back_and_of
     assert lab.recipient().slots_used == 0
     (again,) = lab.claim(node)
     assert (again.number, again.fence) == (1, 3)
+
+
+def test_a_copy_of_a_disk_cannot_hand_back_what_the_original_may_be_running(lab: Lab) -> None:
+    node, task_id, delivery = lab.running()
+    lab.node(boot="copy")
+    assert lab.ack(delivery) == "other_incarnation"
+    assert lab.run(cm.HandBack(lab.proof(delivery), "nothing is in my store")).answer == "stale_fence"
+    assert lab.attempt(task_id).state is AttemptState.DELIVERED
+    assert lab.claim(node) == []
+    lab.lose(delivery)
+    assert lab.open_items() == ["unknown"]
+
+
+def test_a_late_hand_back_across_a_restart_of_the_machine_frees_the_slot(lab: Lab) -> None:
+    _, _, delivery = lab.running()
+    lab.node(boot="boot2")
+    lab.lose(delivery)
+    assert lab.run(cm.HandBack(lab.proof(delivery), "never started")).answer == "stale_fence"
+    assert lab.recipient().slots_used == 0

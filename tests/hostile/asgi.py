@@ -5,6 +5,7 @@ What an HTTP server would not let through is not sent here; `test_socket.py` sen
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 STREAM_PIECES = 3
@@ -13,13 +14,13 @@ BOUND_S = 10.0
 
 
 class Request(NamedTuple):
-    """`path` is percent-encoded, as in a request line. `pieces`: the body as it arrives."""
+    """`path` is percent-encoded, as in a request line. `body`: whole, or as it arrives."""
 
     method: str
     path: bytes
     query: bytes = b""
     headers: list[tuple[bytes, bytes]] = []  # noqa: RUF012 - never changed
-    body: bytes = b""
+    body: bytes | AsyncIterator[bytes] = b""
 
 
 class Answer(NamedTuple):
@@ -60,7 +61,8 @@ class _Talk:
         from urllib.parse import unquote_to_bytes
 
         request = self._request
-        length = (b"content-length", b"%d" % len(request.body))
+        body = request.body
+        length = [(b"content-length", b"%d" % len(body))] if isinstance(body, bytes) else []
         return {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.4"},
@@ -73,7 +75,7 @@ class _Talk:
             "query_string": request.query,
             "root_path": "",
             "headers": [
-                (name.lower(), value) for name, value in [(b"host", b"hub"), *request.headers, length]
+                (name.lower(), value) for name, value in [(b"host", b"hub"), *request.headers, *length]
             ],
             "client": ("127.0.0.1", 40_000),
             "server": ("127.0.0.1", 8484),
@@ -81,9 +83,17 @@ class _Talk:
         }
 
     async def _receive(self) -> dict[str, Any]:
+        body = self._request.body
+        if not self._sent and not isinstance(body, bytes):
+            async for piece in body:
+                return {"type": "http.request", "body": piece, "more_body": True}
         if not self._sent:
             self._sent = True
-            return {"type": "http.request", "body": self._request.body, "more_body": False}
+            return {
+                "type": "http.request",
+                "body": body if isinstance(body, bytes) else b"",
+                "more_body": False,
+            }
         await self._gone.wait()
         return {"type": "http.disconnect"}
 

@@ -62,7 +62,7 @@ class Decoder(NamedTuple):
     decode: Callable[[bytes], Any]
     bound: int
     stated: str
-    most: float = 12.0
+    most: float = 40.0
     refuses: tuple[type[Exception], ...] = ()
     same: Callable[[Any], Any] | None = None
     is_text: bool = False
@@ -244,8 +244,8 @@ def an_answer(data: bytes) -> Any:
 
 def sent_events(data: bytes) -> Any:
     async def chunks() -> AsyncIterator[bytes]:
-        for start in range(0, len(data), 7):
-            yield data[start : start + 7]
+        for start in range(0, len(data), 97):
+            yield data[start : start + 97]
 
     async def read() -> Any:
         return [one async for one in event_stream.sent_events(chunks())]
@@ -327,10 +327,10 @@ DECODERS: dict[str, Decoder] = {
     "reconcile": Decoder(
         leg(ws.ReconcileRequest, check_snapshot), 16 * MIB, "hub.max_body_bytes", same=again(ws.ReconcileRequest)
     ),
-    "policy_file": Decoder(a_policy, policy_file.MAX_BYTES, "cli/asking/policy_file.py MAX_BYTES", most=60),
-    "settings_file": Decoder(some_settings, settings.MAX_FILE_BYTES, "runtime/settings.py MAX_FILE_BYTES", most=60),
-    "task_toml": Decoder(a_task("task.toml"), task_file.MAX_BYTES, "cli/asking/task_file.py MAX_BYTES", most=60),
-    "task_json": Decoder(a_task("task.json"), task_file.MAX_BYTES, "cli/asking/task_file.py MAX_BYTES", most=60),
+    "policy_file": Decoder(a_policy, policy_file.MAX_BYTES, "cli/asking/policy_file.py MAX_BYTES", most=80),
+    "settings_file": Decoder(some_settings, settings.MAX_FILE_BYTES, "runtime/settings.py MAX_FILE_BYTES", most=80),
+    "task_toml": Decoder(a_task("task.toml"), task_file.MAX_BYTES, "cli/asking/task_file.py MAX_BYTES", most=80),
+    "task_json": Decoder(a_task("task.json"), task_file.MAX_BYTES, "cli/asking/task_file.py MAX_BYTES", most=80),
     "instant": Decoder(text(codec.parse_instant), 100, "a text of people", is_text=True),
     "duration": Decoder(
         text(lambda said: moment.parse_not_before(f"+{said}", 1_800_000_000_000)), 100, "a text of people", is_text=True
@@ -345,13 +345,13 @@ DECODERS: dict[str, Decoder] = {
     "place": Decoder(text(place_in), 100, "a parameter of the API", is_text=True),
     "cron": Decoder(text(a_cron), limits.CRON_LENGTH, "core/limits.py CRON_LENGTH", is_text=True),
     "git_login": Decoder(text(capability_of), 4096, "an HTTP header", is_text=True),
-    "harness_line": Decoder(protocol.parse_line, protocol.MAX_LINE_BYTES, "harness/protocol.py MAX_LINE_BYTES", most=40),
+    "harness_line": Decoder(protocol.parse_line, protocol.MAX_LINE_BYTES, "harness/protocol.py MAX_LINE_BYTES"),
     "harness_stream": Decoder(
-        protocol_stream, protocol.MAX_LINE_BYTES, "harness/protocol.py MAX_LINE_BYTES, of each line", most=40
+        protocol_stream, protocol.MAX_LINE_BYTES, "harness/protocol.py MAX_LINE_BYTES, of each line"
     ),
-    "runner_stream": Decoder(kept_by_runner, 1 << 20, "node/run/messages.py Limits.protocol_line_bytes", most=40),
+    "runner_stream": Decoder(kept_by_runner, 1 << 20, "node/run/messages.py Limits.protocol_line_bytes"),
     "runner_request": Decoder(
-        a_request, 65_536, "node/runner/control.py REQUEST_BYTES", most=40,
+        a_request, 65_536, "node/runner/control.py REQUEST_BYTES",
         refuses=(ValueError, KeyError, TypeError, OverflowError),
     ),
     "github_webhook": Decoder(a_webhook("github", "push"), limits.WEBHOOK_BYTES, "core/limits.py WEBHOOK_BYTES"),

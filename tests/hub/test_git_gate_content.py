@@ -199,7 +199,7 @@ async def test_a_search_that_was_killed_says_nothing_of_the_push_but_that_it_may
     async with push_scene(tmp_path) as scene:
         agent = await scene.agent()
         agent.commit()
-        check = cast("Any", scene.gate)._parts.check
+        check = cast("Any", scene.gate)._parts.change
         rules, check._rules = check._rules, ("sh", "-c", "kill -9 $$")
         said = await refused(scene, agent)
         assert "unavailable" in said

@@ -77,11 +77,12 @@ class Stage:
         self.results = results
         self.jobs: int = options.jobs
         self.most: int = options.most
+        self.fresh: bool = options.fresh
         self.reach = Path(options.cache) / reach
         self.killers: dict[str, Counter[str]] = {}
 
     def run(self, bench: Bench) -> None:
-        reach = measured(bench, self.reach)
+        reach = measured(bench, self.reach, self.fresh)
         bench.seconds = reach.seconds
         tests_key = digest_of(*sorted({test.split("::")[0] for test in bench.items})) + f":{self.most}"
         began = told = time.monotonic()

@@ -71,10 +71,10 @@ class Bench:
         found = {name: value for name, value in params.items() if name in item.fixturenames}
         return found | ({"lab": Lab()} if "lab" in item.fixturenames else {})
 
-    def _call(self, item: pytest.Function, arguments: dict[str, Any]) -> None:
+    def _call(self, item: pytest.Item, arguments: dict[str, Any]) -> None:
         VERDICTS.test = item.nodeid
         try:
-            item.obj(**arguments)
+            item.obj(**arguments)  # pyright: ignore[reportAttributeAccessIssue] - only functions come here
         except pytest.skip.Exception:
             return
         except BaseException as error:  # noqa: BLE001 - whatever it is, the test did not pass

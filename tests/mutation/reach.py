@@ -1,7 +1,10 @@
-"""Which tests run which lines of core: measured once, kept until core or the test's file changes."""
+"""Which tests run which lines of core: measured once, kept until the test's file changes.
+
+Where a module of core has changed since, its lines have moved: then what counts is which function a test ran."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import time
@@ -24,39 +27,63 @@ Lines = dict[str, list[int]]
 
 @dataclass
 class Reach:
-    """`lines[test]`, and `tests[(module, line)]`."""
+    """Tests by the lines that they run, and by functions where the lines have moved since."""
 
     seconds: dict[str, float]
     tests: dict[tuple[str, int], set[str]]
+    functions: dict[tuple[str, str], set[str]]
     breadth: dict[str, int]
 
     def of(self, mutant: Mutant) -> list[str]:
         """The tests that can notice the mutant; those that are quick and narrow first."""
+        if mutant.function == "module":
+            return sorted(self.seconds, key=self.seconds.__getitem__)
         first, last = mutant.lines
         found = {
             test for line in range(first, last + 1) for test in self.tests.get((mutant.module, line), ())
         }
+        found |= self.functions.get((mutant.module, mutant.function), set())
         quick = {test for test in found if self.seconds[test] < SLOW_S}
         found = quick if len(quick) >= ENOUGH else found
         return sorted(found, key=lambda test: (self.breadth[test] * (0.01 + self.seconds[test]), test))
 
 
-def measured(bench: Bench, cache: Path) -> Reach:
-    """Run what is not known yet in one child, under coverage."""
-    core = core_digest()
-    known: dict[str, Any] = json.loads(cache.read_text()) if cache.exists() else {}
-    files = {test: digest_of(test.split("::")[0]) for test in bench.items}
-    keys = {test: f"{core}:{digest}" for test, digest in files.items()}
-    missing = [test for test in bench.items if known.get(test, {}).get("key") != keys[test]]
+def measured(bench: Bench, cache: Path, fresh: bool = False) -> Reach:
+    """Run the tests that are not known yet in one child, under coverage. `fresh`: all of them."""
+    known: dict[str, Any] = json.loads(cache.read_text()) if cache.exists() and not fresh else {}
+    tests, shapes = known.get("tests", {}), known.get("shapes", {})
+    keys = {test: digest_of(test.split("::")[0]) for test in bench.items}
+    missing = [test for test in bench.items if tests.get(test, {}).get("key") != keys[test]]
     if missing:
         ((_, found),) = bench.forked([("coverage", missing)], _measure, 1, MEASURE_S)
         if "killed_by" in found or "ended" in found:
             raise SystemExit(f"the tests must pass without a mutant first: {found}")
+        shape = str(len(shapes))
+        shapes[shape] = {
+            path.stem: [module_digest(path.stem), functions_of(path)] for path in CORE.glob("*.py")
+        }
         for test in missing:
-            known[test] = {"key": keys[test], "s": found["s"][test], "lines": found["lines"].get(test, {})}
+            row = {"key": keys[test], "s": found["s"][test], "lines": found["lines"].get(test, {})}
+            tests[test] = {**row, "shape": shape}
+        used = {tests[test]["shape"] for test in bench.items}
+        shapes = {name: one for name, one in shapes.items() if name in used}
         cache.parent.mkdir(parents=True, exist_ok=True)
-        cache.write_text(json.dumps(known))
-    return _reach({test: known[test] for test in bench.items})
+        cache.write_text(json.dumps({"tests": {one: tests[one] for one in bench.items}, "shapes": shapes}))
+    return _reach({test: tests[test] for test in bench.items}, shapes)
+
+
+def functions_of(path: Path) -> list[tuple[int, int, str]]:
+    """First and last line of each function, and its name."""
+    tree = ast.parse(path.read_text())
+    methods = [
+        (one, f"{top.name}.{one.name}")
+        for top in tree.body
+        if isinstance(top, ast.ClassDef)
+        for one in top.body
+        if isinstance(one, ast.FunctionDef)
+    ]
+    plain = [(one, one.name) for one in tree.body if isinstance(one, ast.FunctionDef)]
+    return [(one.lineno, one.end_lineno or one.lineno, name) for one, name in (*plain, *methods)]
 
 
 def _measure(bench: Bench, tests: list[str]) -> Any:
@@ -79,18 +106,24 @@ def _measure(bench: Bench, tests: list[str]) -> Any:
     return {"s": seconds, "lines": lines}
 
 
-def _reach(known: dict[str, Any]) -> Reach:
+def _reach(known: dict[str, Any], shapes: dict[str, Any]) -> Reach:
+    """By line where a module is as it was when the test was measured; else by function."""
     tests: dict[tuple[str, int], set[str]] = {}
+    functions: dict[tuple[str, str], set[str]] = {}
+    now = {path.stem: module_digest(path.stem) for path in CORE.glob("*.py")}
     for test, row in known.items():
         for module, lines in row["lines"].items():
-            for line in lines:
-                tests.setdefault((module, line), set()).add(test)
+            digest, shape = shapes[row["shape"]].get(module, ("", []))
+            if digest == now.get(module):
+                for line in lines:
+                    tests.setdefault((module, line), set()).add(test)
+                continue
+            ran = set(lines)
+            for first, last, name in shape:
+                if any(line in ran for line in range(first + 1, last + 1)):
+                    functions.setdefault((module, name), set()).add(test)
     breadth = {test: sum(map(len, row["lines"].values())) for test, row in known.items()}
-    return Reach({test: row["s"] for test, row in known.items()}, tests, breadth)
-
-
-def core_digest() -> str:
-    return _digest(*sorted(CORE.glob("*.py")))
+    return Reach({test: row["s"] for test, row in known.items()}, tests, functions, breadth)
 
 
 def module_digest(module: str) -> str:

@@ -166,6 +166,7 @@ ROLE_OF = {
     ("GET", "/v1/tokens"): Role.OPERATOR,
     ("POST", "/v1/tokens"): Role.OPERATOR,
     ("POST", "/v1/tokens/c_x/revoke"): Role.OPERATOR,
+    ("POST", "/v1/tokens/c_x/rotate"): Role.OPERATOR,
     ("GET", "/v1/audit/export"): Role.OPERATOR,
     ("GET", "/v1/tasks/t_x/effects"): Role.VIEWER,
     ("GET", "/v1/effects/t_x"): Role.VIEWER,

@@ -10,6 +10,7 @@ over), or None when nothing waits on time. `slot` says whether the recipient's u
 report, a void, the node's word that the tree is gone, or a person.
 `isolation`: None for the node's own user. `timeout_s`: what the Attempt could take when it was granted. `config_digest`: the
 configuration that the recipient declared then. `accounts`, `reserved`: what was set aside for it, and where.
+`boot_id`: the boot of the machine that sent the receipt; None in records of before it was kept.
 
 Time (DESIGN 6): a `Term` is over only when the wall clock says so *and* this hub incarnation has been awake
 for the whole of it. So a restart, a sleep or a stepped clock never costs a lease. `term` is the current one:
@@ -127,6 +128,7 @@ class Delivery(Struct, frozen=True):
     config_digest: str | None = None
     accounts: tuple[str, ...] = ()
     reserved: Amounts = NOTHING
+    boot_id: str | None = None
 
     @property
     def key(self) -> str:

@@ -133,6 +133,7 @@ def delivery_acknowledged(space: Space, event: ev.DeliveryAcknowledged, now: Now
         DeliveryState.DELIVERED,
         acknowledged_by=event.incarnation,
         receipt_digest=event.receipt_digest,
+        boot_id=event.boot_id,
         acknowledged_at_ms=now.wall_ms,
         renewed_at_ms=now.wall_ms,
         progress_at_ms=now.wall_ms,

@@ -63,6 +63,10 @@ def _call_violations(world: World, effect: Effect, is_held: bool) -> list[str]:
             found.append(
                 f"reconcile_first: {effect.effect_id} is under way, and its lease ended without a report"
             )
+    if effect.state is EffectState.AWAITING_APPROVAL:
+        item = world.find(Attention, item_id(AttentionKind.APPROVAL, effect.questions))
+        if item is None or not item.open:
+            found.append(f"never_silent: {effect.effect_id} waits for a word that nobody is asked for")
     if effect.quarantined and not _is_asked(world, effect):
         found.append(f"never_silent: {effect.effect_id} is in quarantine, and nobody is asked")
     return found

@@ -90,6 +90,7 @@ class DeliveryAcknowledged(TaskEvent, frozen=True, kw_only=True, tag="delivery_a
     incarnation: IncarnationId
     receipt_digest: str
     term_ms: int
+    boot_id: str | None = None
 
 
 class AttemptStarted(TaskEvent, frozen=True, kw_only=True, tag="attempt_started"):

@@ -12,7 +12,7 @@ from tenure.core.attention import Attention
 from tenure.core.canonical import digest
 from tenure.core.delivery import Delivery
 from tenure.core.ids import attempt_id
-from tenure.core.late import Late
+from tenure.core.late import Late, LateKind, late_id
 from tenure.core.policy import AUTHOR
 from tenure.core.recipient import Recipient
 from tenure.core.task import Task, TaskState
@@ -79,6 +79,14 @@ def lease_violations(world: World) -> list[str]:
             )
         if attempt.answer is Answer.RERUN:
             found += _rerun(world, attempt)
+    for task in world.every(Task):
+        newest = world.find(Attempt, attempt_id(task.task_id, task.attempts))
+        if (
+            task.state in (TaskState.COMPLETED, TaskState.FAILED)
+            and newest is not None
+            and newest.is_open_unknown
+        ):
+            found.append(f"no_guess: {task.task_id} is {task.state}, and nobody said what became of it")
     return found + _one_task_each(world)
 
 
@@ -246,6 +254,13 @@ def _kept(before: World, after: World) -> list[str]:
         for late in after.every(Late)
         if before.find(Late, late.late_id) not in (None, late)
     ]
+    for late in after.every(Late):
+        recorded = before.find(Delivery, late.delivery_id)
+        digest_of = recorded.report_digest if recorded is not None else None
+        if digest_of is None or before.find(Late, late.late_id) is not None:
+            continue
+        if late.late_id == late_id(late.delivery_id, LateKind.REPORT, digest_of):
+            found.append(f"once: the report of {late.delivery_id} was recorded, and is kept as late")
     for item in after.every(Attention):
         was = before.find(Attention, item.item_id)
         if was is None or was == item:

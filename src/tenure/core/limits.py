@@ -59,6 +59,10 @@ LAST_INSTANT_MS = 253_402_300_799_999
 """The last millisecond of the year 9999, beyond which RFC 3339 cannot write an instant."""
 JSON_DEPTH = 64
 """Levels of nesting accepted in a request; deeper ones are refused before decoding (decoders recurse)."""
+JSON_VALUES = 250_000
+"""Values in one JSON text, counted by its commas; more are refused before decoding. Two bytes of text can become a hundred in
+memory; this bounds it whatever the text is. A snapshot of 10,000 Deliveries has 40,000, a batch of 500 full Tasks about as many
+as are allowed."""
 INTEGER = 2**53 - 1
 """The largest integer that every JSON reader keeps exact."""
 EFFECT_PARAMS_BYTES = 131_072

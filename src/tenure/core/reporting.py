@@ -17,7 +17,16 @@ from tenure.core.asking import ask, settle
 from tenure.core.attempt import Attempt, Outcome, Verdict
 from tenure.core.attention import AttentionKind
 from tenure.core.cancellation import finish_cancel
-from tenure.core.commands import HandBack, Holding, LegAnswer, Refusal, Report, Snapshot, SnapshotAnswer
+from tenure.core.commands import (
+    HandBack,
+    Holding,
+    LegAnswer,
+    Proof,
+    Refusal,
+    Report,
+    Snapshot,
+    SnapshotAnswer,
+)
 from tenure.core.concluding import ask_unknown, conclude
 from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.draft import Draft
@@ -120,6 +129,8 @@ def decide_hand_back(draft: Draft, command: HandBack) -> LegAnswer:
     if delivery.state is DeliveryState.CLAIMED:
         void(draft, delivery, "refused", command.detail)
         return LegAnswer(delivery.delivery_id, "refused")
+    if _was_elsewhere(draft, delivery, proof):
+        return stale(proof)  # its own store says nothing of that machine: unknown, by the lease's own end
     task = draft.get(Task, delivery.task_id)
     if task.last_effect_of == delivery.delivery_id:
         return stale(
@@ -141,6 +152,14 @@ def decide_hand_back(draft: Draft, command: HandBack) -> LegAnswer:
         advance_stop(draft, task, CancelStep.ACKNOWLEDGED)
         withdraw(draft, draft.get(Task, task.task_id))
     return LegAnswer(delivery.delivery_id, "handed_back")
+
+
+def _was_elsewhere(draft: Draft, delivery: Delivery, proof: Proof) -> bool:
+    """Was the receipt sent under another boot than the one that hands it back? Most often the machine was restarted. But a
+    copy of its disk looks the same, and beside it the original may be running what the copy has never seen."""
+    if delivery.acknowledged_by == proof.incarnation or delivery.boot_id is None:
+        return False
+    return draft.get(Node, delivery.node_id).boots[-1] != delivery.boot_id
 
 
 def decide_snapshot(draft: Draft, command: Snapshot) -> SnapshotAnswer | Refusal:

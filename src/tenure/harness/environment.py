@@ -16,6 +16,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 FORGE_VARIABLES: Final = (
@@ -121,4 +122,10 @@ def closed_environment(
 
 def matcher(patterns: Iterable[str]) -> re.Pattern[str]:
     """One expression for many names, in which `*` stands for anything."""
+    return _matcher(tuple(patterns))
+
+
+@lru_cache(maxsize=64)
+def _matcher(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    # There are as many as there are recipients' settings; making one takes longer than all the rest of a launch.
     return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns))

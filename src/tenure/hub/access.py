@@ -152,6 +152,16 @@ def require(principal: Principal, role: Role) -> None:
         )
 
 
+def refuse_no_node(who: Principal, what: str = "say this") -> None:
+    """Let nobody through but nodes.
+
+    Raises:
+        ForbiddenError: it is no node.
+    """
+    if who.node_id is None:
+        raise ForbiddenError(f"only a node may {what}; the token of {who.name} has the role {who.role}.")
+
+
 def superseded(live: IncarnationId) -> SupersededError:
     """What an earlier start of a node is told."""
     return SupersededError(

@@ -266,7 +266,7 @@ class Api:
             credential_id=credential_id, name=asked.name, role=asked.role, token=token, projects=projects
         )
 
-    async def rotate_token(self, who: Principal, credential_id: str, because: str) -> api.TokenReply:
+    async def rotate_token(self, who: Principal, credential_id: str, because: str = "") -> api.TokenReply:
         """A new token in the place of this one, which is refused from the next request on. One commit does both.
 
         Raises:
@@ -290,7 +290,7 @@ class Api:
             credential_id=new_id, name=made.name, role=str(made.role), token=token, projects=made.projects
         )
 
-    async def revoke_token(self, who: Principal, credential_id: str, because: str) -> cm.Done:
+    async def revoke_token(self, who: Principal, credential_id: str, because: str = "") -> cm.Done:
         """Refuse a token from the next request on.
 
         Raises:

@@ -26,7 +26,7 @@ from tenure.core.clock import Clock, IdSource
 from tenure.core.commands import Command, IssueCredential, Refusal, StartHub
 from tenure.core.delivery import Terms
 from tenure.core.ids import DeliveryId, IncarnationId, NodeId
-from tenure.hub.access import Access, Principal, bearer, superseded
+from tenure.hub.access import Access, Principal, bearer, refuse_no_node, superseded
 from tenure.hub.alarm import Alarm
 from tenure.hub.companion import Companion
 from tenure.hub.effects.broker import Broker
@@ -229,11 +229,8 @@ class Hub:
             ForbiddenError: it is no node.
             SupersededError: a newer start of it has taken over.
         """
-        if who.node_id is None:
-            raise er.ForbiddenError(
-                f"only a node may say this; the token of {who.name} has the role {who.role}."
-            )
-        if who.incarnation != incarnation:
+        refuse_no_node(who)
+        if who.node_id is None or who.incarnation != incarnation:
             error = superseded(who.incarnation)
             raise error
         self.presence.heard(who.node_id)

@@ -29,6 +29,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.errors import ConfigurationError, NotFoundError
+from tenure.runtime.bounded_read import read_at_most
 from tenure.runtime.data_folder import FILE_MODE, write_atomically
 from tenure.runtime.file_lock import file_lock
 from tenure.runtime.stored_json import decode_stored
@@ -366,7 +367,7 @@ def _private_bytes(path: Path, most: int) -> bytes | None:
                 " have seen them",
                 path=str(path),
             )
-        data = file.read(most + 1)
+        data = read_at_most(file, most)
     if len(data) > most:
         raise ConfigurationError(f"{path} is longer than {most} bytes", path=str(path))
     return data

@@ -13,6 +13,16 @@ from tenure.runtime.data_folder import FILE_MODE
 _PIECE_BYTES = 1 << 20
 
 
+def connect_record(path: Path, read_only: bool) -> sqlite3.Connection:
+    """A connection to the hub's record: to read it, or as `connect_writer` makes it.
+
+    Raises:
+        sqlite3.OperationalError: it cannot be opened.
+        OSError: it cannot be made, or its log cannot be written.
+    """
+    return connect_database(path, read_only=True) if read_only else connect_writer(path)
+
+
 def connect_writer(path: Path) -> sqlite3.Connection:
     """A connection for the one process that writes a database, and holds the lock of the part it lies in.
 

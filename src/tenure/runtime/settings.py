@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from tenure.core import limits
 from tenure.errors import ConfigurationError, InsecureBindError
+from tenure.runtime.bounded_read import read_at_most
 from tenure.runtime.settings_notifications import ChannelTable, NotificationSettings
 from tenure.runtime.settings_reference import expected_text
 from tenure.runtime.settings_rules import Problem, is_loopback, relation_problems
@@ -135,7 +136,7 @@ def read_settings_file(path: Path) -> str:
     """
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+            data = read_at_most(file, MAX_FILE_BYTES)
         if len(data) > MAX_FILE_BYTES:
             raise ConfigurationError(f"{path} is longer than {MAX_FILE_BYTES} bytes", path=str(path))
         return data.decode("utf-8")

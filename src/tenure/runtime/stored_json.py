@@ -11,6 +11,8 @@ from typing import TypeVar
 
 import msgspec
 
+from tenure.runtime.bounded_read import read_at_most
+
 T = TypeVar("T")
 
 
@@ -36,7 +38,7 @@ def read_stored(path: Path, kind: type[T], most_bytes: int) -> T:
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
-        data = file.read(most_bytes + 1) or b""
+        data = read_at_most(file, most_bytes)
     if len(data) > most_bytes:
         raise ValueError(f"it is longer than {most_bytes} bytes")
     return decode_stored(data, kind)

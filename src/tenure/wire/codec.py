@@ -1,7 +1,8 @@
 """JSON in and out, within bounds.
 
-Untrusted bytes are measured before they are decoded: size first, then nesting depth by one linear scan,
-because decoders recurse. Errors name the field and the value's place, never echo a whole body."""
+Untrusted bytes are measured before they are decoded: size first, then by one linear scan nesting depth, because decoders
+recurse, and the number of values, because each takes more memory than its text. Errors name the field and the value's
+place, never echo a whole body."""
 
 from __future__ import annotations
 
@@ -13,12 +14,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tenure.core.limits import FIRST_INSTANT_MS, JSON_DEPTH, LAST_INSTANT_MS
+from tenure.core.limits import FIRST_INSTANT_MS, JSON_DEPTH, JSON_VALUES, LAST_INSTANT_MS
 from tenure.errors import InvalidError, TooDeepError, TooLargeError
 
 T = TypeVar("T")
 
 _STRINGS = re.compile(rb'"(?:[^"\\]++|\\.|\\\Z)*+(?:"|\Z)', re.DOTALL)
+_RUN = re.compile(rb'(?:[^"]++|"(?:[^"\\]++|\\.|\\\Z)*+(?:"|\Z)){1,4000}+', re.DOTALL)
 # Possessive, and an unterminated string is taken to the end: else a body of escaped quotes costs quadratic time.
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -43,7 +45,7 @@ def decode(kind: type[T], body: bytes, limit_bytes: int) -> T:
     """Parse untrusted JSON as `kind`.
 
     Raises:
-        TooLargeError: it has more than `limit_bytes`.
+        TooLargeError: it has more than `limit_bytes`, or more values than `limits.JSON_VALUES`; it was not decoded.
         TooDeepError: it is nested deeper than `limits.JSON_DEPTH`; it was not decoded.
         InvalidError: it is not JSON, or not a `kind`.
     """
@@ -53,13 +55,7 @@ def decode(kind: type[T], body: bytes, limit_bytes: int) -> T:
             bytes=len(body),
             limit_bytes=limit_bytes,
         )
-    depth = nesting_depth(body)
-    if depth > JSON_DEPTH:
-        raise TooDeepError(
-            f"the JSON is nested {depth} levels deep; at most {JSON_DEPTH} are read. Flatten it.",
-            depth=depth,
-            limit=JSON_DEPTH,
-        )
+    refuse_shape(body)
     try:
         return _decoder(kind).decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -100,15 +96,56 @@ def _name_once(pairs: list[tuple[str, Any]]) -> None:
 _names = json.JSONDecoder(object_pairs_hook=_name_once, parse_int=len, parse_float=len, strict=False)
 
 
+def refuse_shape(body: bytes) -> None:
+    """Refuse, before it is decoded, a JSON text of too many levels or values.
+
+    Raises:
+        TooDeepError: it is nested deeper than `limits.JSON_DEPTH`.
+        TooLargeError: it has more values than `limits.JSON_VALUES`.
+    """
+    if body.count(b",") > JSON_VALUES or _many_brackets(body):
+        brackets, commas = _skeleton(body)
+        if commas > JSON_VALUES:
+            raise TooLargeError(
+                f"the JSON has {commas} values; at most {JSON_VALUES} are read. Send less at once.",
+                values=commas,
+                limit=JSON_VALUES,
+            )
+        depth = _depth(brackets)
+        if depth > JSON_DEPTH:
+            raise TooDeepError(
+                f"the JSON is nested {depth} levels deep; at most {JSON_DEPTH} are read. Flatten it.",
+                depth=depth,
+                limit=JSON_DEPTH,
+            )
+
+
 def nesting_depth(body: bytes) -> int:
     """The nesting of arrays and objects in a JSON text, counted no further than one past the bound; brackets
-    within strings do not count.
+    within strings do not count. For bytes that are not JSON the number is only an upper bound, which is all a guard needs."""
+    return _depth(_skeleton(body)[0]) if _many_brackets(body) else 0
 
-    Each pass over the bare brackets takes away the innermost pairs, so the number of passes is the depth. For
-    bytes that are not JSON the number is only an upper bound, which is all a guard needs."""
-    if body.count(b"[") + body.count(b"{") <= JSON_DEPTH:
-        return 0
-    brackets = _STRINGS.sub(b"", body).translate(_ONE_KIND, _NOT_BRACKETS)
+
+def _many_brackets(body: bytes) -> bool:
+    return body.count(b"[") + body.count(b"{") > JSON_DEPTH
+
+
+def _skeleton(body: bytes) -> tuple[bytes, int]:
+    """The brackets of a JSON text outside of its strings, all of one kind, and how many commas there are.
+
+    A run of text is taken at a time: its strings are cut out, and the pieces that are left of it are objects of their own,
+    dozens of bytes for each of text if they were all there at once."""
+    brackets, commas, at = bytearray(), 0, 0
+    while run := _RUN.match(body, at):
+        at = run.end()
+        bare = _STRINGS.sub(b"", run[0])
+        commas += bare.count(b",")
+        brackets += bare.translate(_ONE_KIND, _NOT_BRACKETS)
+    return bytes(brackets), commas
+
+
+def _depth(brackets: bytes) -> int:
+    """Each pass over the bare brackets takes away the innermost pairs, so the number of passes is the depth."""
     depth = 0
     while brackets and depth <= JSON_DEPTH:
         inner = brackets.replace(b"[]", b"")

@@ -14,7 +14,7 @@ from tenure.sim.checkers.history import History
 from tenure.sim.checkers.view import EffectView
 from tenure.sim.checkers.words import GENESIS
 from tests.sim.checkers.right_world import RightWorld
-from tests.sim.checkers.scenes import answer, claim, done, found, held, read, recorded, seen
+from tests.sim.checkers.scenes import WHERE, answer, claim, done, found, held, read, recorded, seen
 
 APPLIED = en.Applied(at=30, provider="forge", key="pr", caller="hub")
 BEGIN = en.Begin(**done(10), **held(), key="pr", effect_id="e_1", said="intended")
@@ -161,6 +161,30 @@ def changed(event: en.Recorded, **body: Any) -> en.Recorded:
 
 def renumbered(event: en.Recorded, seq: int) -> en.Recorded:
     return en.Recorded(seq=seq, stream=event.stream, version=seq, kind=event.kind, body=event.body)
+
+
+def test_what_was_seen_outside_is_held_against_the_record_where_nobody_read_anything() -> None:
+    granted: dict[str, Any] = {
+        "delivery_id": "d_1",
+        "recipient": WHERE,
+        "fence": 1,
+        "claim_id": "c",
+        "incarnation": "i_1",
+    }
+    begun: dict[str, Any] = {"effect_id": "e_1", "idempotency_key": "pr", "identity": "", "target": "forge"}
+    events = (
+        recorded(1, "task_submitted", spec={}, by="ann", idempotency_key="k"),
+        recorded(2, "attempt_created", number=1, spec={}),
+        recorded(3, "delivery_granted", number=1, **granted),
+        recorded(4, "delivery_acknowledged", delivery_id="d_1", incarnation="i_1"),
+        recorded(5, "effect_begun", number=1, delivery_id="d_1", fence=1, **begun),
+        recorded(6, "effect_issued", effect_id="e_1", caller="hub"),
+        recorded(7, "effect_settled", effect_id="e_1", state="confirmed"),
+    )
+    whole = (seen("record", "provider"), SETTLED, *events)
+    assert found(*whole) == ["effects_once"]
+    assert found(*whole, APPLIED) == []
+    assert found(*whole[:1], *events) == [], "without an end nothing is final"
 
 
 def test_an_event_that_speaks_of_what_there_is_not_is_found() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tenure.sim.checkers import entry as en
@@ -109,7 +111,13 @@ def test_an_execution_that_was_killed_and_of_which_nothing_is_ever_said_is_found
 
 
 def test_an_execution_that_the_record_has_no_report_of_is_found() -> None:
-    granted = {"delivery_id": "d_1", "recipient": WHERE, "fence": 1, "claim_id": "c", "incarnation": "i_1"}
+    granted: dict[str, Any] = {
+        "delivery_id": "d_1",
+        "recipient": WHERE,
+        "fence": 1,
+        "claim_id": "c",
+        "incarnation": "i_1",
+    }
     events = (
         recorded(1, "task_submitted", spec={}, by="ann", idempotency_key="k"),
         recorded(2, "attempt_created", number=1, spec={}),

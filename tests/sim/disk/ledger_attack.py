@@ -18,11 +18,13 @@ from tenure.core import desk_commands as dc
 from tenure.core import effect_commands as ec
 from tenure.core.attempt import Answer, Verdict
 from tenure.core.attention import Attention, AttentionKind, item_id
-from tenure.core.delivery import Delivery
+from tenure.core.decide import decide
+from tenure.core.delivery import Delivery, Terms
 from tenure.core.ids import EffectId, TaskId, attempt_id
 from tenure.core.world import ENTITY_KINDS
 from tenure.errors import OutcomeUnknownError, TenureError, UnavailableError
 from tenure.ledger import audit
+from tenure.ledger.batch import Judge
 from tenure.ledger.migrating import bring_up_to_date
 from tenure.ledger.sqlite import SqliteLedger
 from tenure.ledger.sqlite_engine import SqliteEngine
@@ -36,6 +38,8 @@ TRIES = 6
 """How often a command is sent again after an error; a planned fault hits fewer than that."""
 ROOM_AFTER = 3
 """Errors until somebody makes room on a full disk."""
+RECOVERY_CHANGES = 40
+"""About as many as there are when a record is opened after a crash."""
 CRASHES = (Keeping.NOTHING, Keeping.EVERYTHING, None, None)
 """How each moment is crashed: twice as chance has it."""
 
@@ -206,12 +210,22 @@ def record_of(disk: SimulatedDisk) -> tuple[dict[int, str], list[str]]:
     return commits, [f"audit: {one}" for one in report.findings]
 
 
+def crash_again(disk: SimulatedDisk, rng: Random) -> None:
+    """Power goes a second time, while the record is opened after the first."""
+    disk.cut_power(rng.randrange(RECOVERY_CHANGES))
+    with suppress(TenureError, sqlite3.Error):
+        SqliteEngine(disk.connector(RECORD), Judge(decide, Terms())).open()
+    disk.crash()
+
+
 def crash_violations(disk: SimulatedDisk, told: Told, seed: int) -> list[str]:
     """Crash this moment in several ways; what each time does not hold."""
     found: list[str] = []
     for number, keeping in enumerate(CRASHES):
         with forked(disk, seed * len(CRASHES) + number) as fork:
             fork.crash(keeping)
+            if keeping is None:
+                crash_again(fork, Random(seed + number))
             try:
                 commits, findings = record_of(fork)
             except Exception as error:  # noqa: BLE001 - whatever it is, the record cannot be read

@@ -21,7 +21,7 @@ from tenure.node.delivery.mirror_file import STEPS
 from tenure.sim.disk.disk import SimulatedDisk
 from tenure.sim.disk.file import Keeping
 from tests.node.test_node_store import DONE, Ending, mirrored, replace
-from tests.sim.disk.ledger_attack import CRASHES, ROOM_AFTER, Fault, arm, forked
+from tests.sim.disk.ledger_attack import CRASHES, RECOVERY_CHANGES, ROOM_AFTER, Fault, arm, forked
 
 STORE = Path("/mirror.db")
 Change = Callable[[Mirror], Awaitable[Any]]
@@ -201,6 +201,10 @@ async def crashed_violations(disk: SimulatedDisk, allowed: list[Dump], seed: int
     for number, keeping in enumerate(CRASHES):
         with forked(disk, seed + number) as fork:
             fork.crash(keeping)
+            if keeping is None:
+                fork.cut_power(Random(seed + number).randrange(RECOVERY_CHANGES))
+                await opened(fork)
+                fork.crash()
             try:
                 held = await dump_of(fork)
             except Exception as error:  # noqa: BLE001 - whatever it is, the store cannot be read

@@ -22,7 +22,7 @@ from tenure.sim.faults.planting import MisplantedError, edited, plant, source_of
 QUICK = (
     "a fence is compared with <=",
     "expired means failed",
-    "a renewal extends every delivery of its task",
+    "two runners take the start marker",
     "a cancel loses to a late report",
     "a retry has the same digest and no passing cause",
     "an answer is given twice",

@@ -18,6 +18,7 @@ import msgspec
 from tenure.core.failure import FailureClass, Sign, StepKind
 from tenure.core.policy import BUILT_IN, BUILT_IN_KEYS, Action, Policy, UnknownRule, policy_problems
 from tenure.errors import ConfigurationError, InvalidError
+from tenure.runtime.bounded_read import read_at_most
 from tenure.runtime.toml_text import parse_toml
 from tenure.wire.policies import PolicyBody, PolicyRequest, ResponseRequest, RuleRequest, policy_of
 
@@ -65,7 +66,7 @@ def read_policy(path: Path) -> PolicyFile:
     """
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = read_at_most(file, MAX_BYTES)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}", path=str(path)) from error
     if len(data) > MAX_BYTES:

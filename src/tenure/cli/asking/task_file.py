@@ -47,9 +47,11 @@ def read_task_file(path: Path) -> list[Table]:
         ConfigurationError: the file cannot be read.
         InvalidError: it is no TOML or JSON, or not a task.
     """
+    from tenure.runtime.bounded_read import read_at_most
+
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = read_at_most(file, MAX_BYTES)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}", path=str(path)) from error
     if len(data) > MAX_BYTES:

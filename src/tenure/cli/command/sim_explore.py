@@ -79,7 +79,9 @@ def explore_worlds(
         if one.violation is not None:
             _tell_violation(cli, world, one, options.svg)
     states, steps = sum(one.states for one in found), sum(one.steps for one in found)
-    cli.out.say(f"{len(found)} worlds: {states:,} states, {steps:,} steps, {took_s:.0f} s on {jobs} processes")
+    cli.out.say(
+        f"{len(found)} worlds: {states:,} states, {steps:,} steps, {took_s:.0f} s on {jobs} processes"
+    )
     if not is_explained or any(one.violation is not None for one in found):
         return EXIT_BROKEN
     if not all(one.complete for one in found):

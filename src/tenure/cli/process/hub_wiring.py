@@ -21,14 +21,12 @@ from tenure.ledger.group_commit import Bounds
 from tenure.ledger.sqlite import SqliteLedger, SqliteParts
 from tenure.runtime.clock import RealClock
 from tenure.runtime.data_folder import DataFolder, write_atomically
-from tenure.runtime.database import connect_database, connect_writer
+from tenure.runtime.database import connect_record
 from tenure.runtime.ids import RealIds
 from tenure.runtime.platform import user_name
 from tenure.runtime.worker import OneAtATime
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from tenure.runtime.settings import HubSettings
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -85,16 +83,6 @@ async def running_hub(
     finally:
         writing.close()
         reading.close()
-
-
-def connect_record(path: Path, read_only: bool) -> sqlite3.Connection:
-    """A connection to the record; to write it only for the process that holds the hub's part of the data folder.
-
-    Raises:
-        sqlite3.OperationalError: it cannot be opened.
-        OSError: it cannot be made, or its log cannot be written.
-    """
-    return connect_database(path, read_only=True) if read_only else connect_writer(path)
 
 
 def terms_of(settings: HubSettings) -> Terms:

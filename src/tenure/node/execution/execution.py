@@ -46,7 +46,7 @@ from tenure.node.execution.isolating import agent_folder
 from tenure.node.execution.judging import Ended, judge_run, judge_unseen
 from tenure.node.execution.preparing import Preparer, bare_launch
 from tenure.node.pacing import Backoff
-from tenure.node.run.folder import Found, RunnerState, read_launch
+from tenure.node.run.folder import Found, RunnerState, forget_environment, read_launch
 from tenure.node.run.link import Spawned
 from tenure.node.run.messages import Launch
 from tenure.node.run.messages import Outcome as RunnerOutcome
@@ -330,9 +330,7 @@ class Executions:
 
         Without room it is reported all the same: the run folder still holds what it was made from, so after a crash it is
         made again."""
-        await self._in_executor(
-            partial(remove_file, agent_folder(holding.run_dir, holding.mirrored.recipient))
-        )
+        await self._in_executor(partial(_forget_secrets, holding))
         try:
             await self._tools.mirror.end(ending)
         except NOT_STORED as error:
@@ -343,6 +341,15 @@ class Executions:
 
     async def _in_executor(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._tools.executor, work)
+
+
+def _forget_secrets(holding: Holding) -> None:
+    """What the run was handed does not outlive it. On a disk that takes nothing it stays until its folder goes."""
+    remove_file(agent_folder(holding.run_dir, holding.mirrored.recipient))
+    try:
+        forget_environment(holding.run_dir)
+    except (TenureError, OSError) as error:
+        log.warning("%s: its environment stays in its run folder: %s", holding.delivery_id, error)
 
 
 def refuse_interrupted(holding: Holding) -> None:

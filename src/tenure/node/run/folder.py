@@ -27,6 +27,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.core.clock import Clock
 from tenure.node.run.messages import Launch, Outcome, Started, StepOutcome
@@ -206,6 +207,21 @@ def read_launch(run_dir: Path) -> Launch | None:
         return read_stored(run_dir / LAUNCH, Launch, RECORD_BYTES)
     except (FileNotFoundError, ValueError):
         return None
+
+
+def forget_environment(run_dir: Path) -> None:
+    """Takes out of the launch what its programs had in their environment: once the run has ended nobody needs it, and it may
+    hold logins. Repeatable.
+
+    Raises:
+        StorageFullError: no room; it stands as it was.
+        OSError: it cannot be written for another reason.
+    """
+    launch = read_launch(run_dir)
+    if launch is None or not any(step.env for step in launch.steps):
+        return
+    steps = tuple(replace(step, env={}) for step in launch.steps)
+    write_atomically(run_dir / LAUNCH, msgspec.json.encode(replace(launch, steps=steps)))
 
 
 def read_started(run_dir: Path) -> Started | None:

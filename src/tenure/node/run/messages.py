@@ -60,7 +60,7 @@ class LaunchStep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Launch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`launch.json`: written before the runner is started, never changed.
+    """`launch.json`: written before the runner is started. Only the environments are taken out of it, once all is over.
 
     `marker` is unique to this run, without a slash. `deadline_boottime_ns` is the lease's first deadline, less the
     margin. `cgroup_parent` is a cgroup v2 folder in which the runner may make one, or None. Steps run one after

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from tenure.core.access import Role
 from tenure.core.origin import ADDRESS_LENGTH, CLIENT_LENGTH, Origin
 from tenure.errors import ForbiddenError, InvalidError, UnauthenticatedError
-from tenure.hub.access import Principal, require
+from tenure.hub.access import Principal, refuse_no_node, require
 from tenure.hub.api import Api
 from tenure.hub.legs import Legs, check_contract
 from tenure.hub.service import Hub
@@ -153,18 +153,20 @@ def is_whole(handler: BaseRouteHandler) -> bool:
 
 
 async def speaks(connection: Connection, handler: BaseRouteHandler) -> None:
-    """Let through whoever has a token and speaks our version of the contract; the leg itself says who may."""
+    """Let through nodes that speak our version of the contract, before a byte of what they say is read."""
     refuse_unknown_parameters(connection, handler)
-    connection.scope["user"] = await authenticated(connection)
-    if connection.user.node_id is not None:
-        check_node(connection.scope, facing_of(connection), connection.user.name)
+    who = connection.scope["user"] = await authenticated(connection)
+    refuse_no_node(who)
+    check_node(connection.scope, facing_of(connection), who.name)
     check_contract(connection.headers.get(CONTRACT_HEADER))
 
 
 async def enrolls(connection: Connection, handler: BaseRouteHandler) -> None:
-    """As `speaks`; which contract is spoken stands in the body, so that a wrong one can be recorded."""
+    """Let through join tokens and nodes; which contract is spoken stands in the body, so that a wrong one can be recorded."""
     refuse_unknown_parameters(connection, handler)
-    connection.scope["user"] = await authenticated(connection)
+    who = connection.scope["user"] = await authenticated(connection)
+    if who.role is not Role.JOIN:
+        refuse_no_node(who, "enroll: that needs a join token")
 
 
 async def anybody(connection: Connection, handler: BaseRouteHandler) -> None:

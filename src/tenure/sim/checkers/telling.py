@@ -51,12 +51,13 @@ def completed(history: History, record: Told) -> History:
     end = max((instant for one in history.entries for instant in _instants(one)), default=0)
     (told_last,) = record.history.of(en.Read)[-1:]
     unread = not history.every_item
+    known = {name for name, (read, _) in history.last_effects.items() if history.is_final(read.began)}
     final = replace(
         told_last,
         began=end + 1,
         ended=end + 2,
         tasks=tuple(one for one in told_last.tasks if one.task_id not in history.final_tasks),
-        effects=tuple(one for one in told_last.effects if one.effect_id not in history.last_effects),
+        effects=tuple(one for one in told_last.effects if one.effect_id not in known),
         items=told_last.items if unread else (),
         every_item=unread,
         every_task=False,

@@ -11,14 +11,13 @@ from __future__ import annotations
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Protocol, final
 
 import apsw
 
 from tenure.sim.disk.faults import Op
 
 if TYPE_CHECKING:
-    from tenure.sim.disk.disk import SimulatedDisk
     from tenure.sim.disk.file import DiskFile
 
 _PORT = "unix-excl"
@@ -29,11 +28,33 @@ _LOCK = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN
 _numbers = count(1)
 
 
+class Files(Protocol):
+    """The disk, as the VFS sees it. What fails raises an `apsw.Error` with the code that SQLite is to hear."""
+
+    def opened(self, path: str, may_create: bool, is_log: bool) -> DiskFile: ...
+
+    def scratch(self) -> DiskFile: ...
+
+    def has(self, path: str) -> bool: ...
+
+    def delete(self, path: str, *, is_durable: bool) -> None: ...
+
+    def meet(self, op: Op, path: str) -> None:
+        """An operation begins that the file itself carries out."""
+        ...
+
+    def write(self, file: DiskFile, path: str, data: bytes, offset: int) -> None: ...
+
+    def sync(self, file: DiskFile, path: str) -> None: ...
+
+    def wait_ns(self, nanoseconds: int) -> None: ...
+
+
 @final
 class DiskVfs(apsw.VFS):
     """Opens, deletes and finds the files of one disk."""
 
-    def __init__(self, disk: SimulatedDisk) -> None:
+    def __init__(self, disk: Files) -> None:
         self.name = f"tenure-disk-{next(_numbers)}"
         super().__init__(self.name, _PORT)
         self._disk = disk
@@ -77,7 +98,7 @@ class DiskVfs(apsw.VFS):
 class _Content:
     """Reads and writes of one open file."""
 
-    _disk: SimulatedDisk
+    _disk: Files
     _file: DiskFile
     _path: str
 
@@ -118,7 +139,7 @@ class _Content:
 class Handle(_Content):
     """A journal, a log, or scratch memory: SQLite locks none of them."""
 
-    def __init__(self, disk: SimulatedDisk, file: DiskFile, path: str) -> None:
+    def __init__(self, disk: Files, file: DiskFile, path: str) -> None:
         self._disk = disk
         self._file = file
         self._path = path
@@ -140,7 +161,7 @@ class Handle(_Content):
 class LockedHandle(_Content, apsw.VFSFile):
     """A database: its locks and the index of its log are those of SQLite's own port, on the empty file `lock`."""
 
-    def __init__(self, disk: SimulatedDisk, file: DiskFile, path: str, lock: str) -> None:
+    def __init__(self, disk: Files, file: DiskFile, path: str, lock: str) -> None:
         apsw.VFSFile.__init__(self, _PORT, lock, [_LOCK, 0])
         self._disk = disk
         self._file = file

@@ -44,8 +44,9 @@ W = NOW.wall_ms
 SLACK_MS = 2 * TICK_MS
 """How far a term of an Effect is followed beyond its end: a lookup is judged by how long after the call it was asked."""
 
-ALWAYS_NEWS = frozenset({AttentionKind.UNKNOWN, AttentionKind.LATE_EVIDENCE})
-"""Questions that are asked again only when something new was heard, so what was told before is never compared."""
+ALWAYS_NEWS = frozenset({AttentionKind.UNKNOWN, AttentionKind.EXHAUSTED})
+"""Questions that tell all that was tried or heard, and are asked again only after more of it: what was told before is never
+the same."""
 
 
 class Sight(Struct, frozen=True):
@@ -227,11 +228,11 @@ def _attention(item: Attention, _sight: Sight) -> Attention:
 
 
 def _is_read(world: World, late: Late) -> bool:
-    """Only late reports about an Attempt whose end nobody knows (yet) are ever asked for."""
+    """Only late reports are ever asked for: about an Attempt whose end nobody knows (yet), or of what was never taken."""
     if late.kind is not LateKind.REPORT:
         return False
-    attempt = world.find(Attempt, late.attempt_id)
-    return attempt is None or attempt.verdict in (None, Verdict.UNKNOWN)
+    is_void = world.entities[Delivery][late.delivery_id].state is DeliveryState.VOID
+    return is_void or world.entities[Attempt][late.attempt_id].verdict in (None, Verdict.UNKNOWN)
 
 
 def _late(late: Late) -> Late:

@@ -52,7 +52,9 @@ def evidence(
 ) -> str:
     """What a node reports beside its word."""
     checks = (CheckEnded(name="tests", ended=StepEnded(exit_code=1, output_tail=check)),) if check else ()
-    return msgspec.json.encode({"harness": Evidence(claimed_class=claimed, checks=checks, retry_after_s=retry_after_s)}).decode()
+    return msgspec.json.encode(
+        {"harness": Evidence(claimed_class=claimed, checks=checks, retry_after_s=retry_after_s)}
+    ).decode()
 
 
 def _failed(failure: FailureClass, told: str) -> Outcome:

@@ -211,7 +211,10 @@ def _goes_on(held: Held, ways: Ways) -> Iterator[Step]:
         yield from _ends(held)
         return
     if held.run in (Run.DONE, Run.GONE):
-        yield _step("the node judges the run and sends its report", settled_run(held, ways.reading))
+        told = settled_run(held, ways.reading)
+        guessed = held.run is Run.GONE and told.ending in ways.bound.verdicts
+        wrong = f"no_guess: a node says {told.ending} of what nobody saw end" if guessed else ""
+        yield _step("the node judges the run and sends its report", told, wrong=wrong)
         return
     may_start = held.accepted or not ways.reading.start_needs_receipt
     if may_start and not held.taken and not held.tried:

@@ -157,8 +157,7 @@ def _about(world: World, item: Attention, bound: Bound) -> Iterator[Word]:
         yield Word(("waive", place))
     elif item.kind in CLOSABLE and bound.decide:
         yield Word(("close", item.item_id))
-    if bound.decide:
-        yield from _decisions(world, item, bound, place)
+    yield from _decisions(world, item, bound, place)
 
 
 def _decisions(world: World, item: Attention, bound: Bound, place: int) -> Iterator[Word]:
@@ -167,7 +166,7 @@ def _decisions(world: World, item: Attention, bound: Bound, place: int) -> Itera
         return
     if item.kind in GIVING_UP:
         yield Word(("give_up", place, item.item_id))
-    if task.attempts >= bound.attempts:
+    if task.attempts >= bound.attempts or not bound.decide:
         return
     if item.kind is AttentionKind.EXHAUSTED:
         yield Word(("raise", place))

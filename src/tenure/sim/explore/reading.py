@@ -35,10 +35,6 @@ class NodeReading(Struct, frozen=True, kw_only=True):
     """What is asked to cancel is ended and reported."""
     obeys_stale: bool = True
     """What has lost its fence is ended."""
-    renewal_by_delivery: bool = True
-    """An answered renewal extends the Delivery that it names, not every one of the Task."""
-    fresh_counters: bool = True
-    """A renewal that is sent again has a higher counter."""
     renews_what_lives: bool = True
     """Renewed is only what has a runner, waits for its start, or waits to report."""
     lost_runner_is_unknown: bool = True

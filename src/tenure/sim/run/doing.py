@@ -73,6 +73,12 @@ class Doing:
                 return self._desk.cancel(task_id, number=1)
             case "retry":
                 return self._desk.retry(task_id)
+            case "challenge":
+                return self._desk.challenge(task_id)
+            case "limit":
+                return self._limit(deed)
+            case "schedule":
+                return self._schedule(deed)
             case _:
                 return self._pause(deed)
 
@@ -93,6 +99,17 @@ class Doing:
         await self._desk.pause(deed.subject)
         await pause(deed.length_s)
         await self._desk.resume(deed.subject)
+
+    async def _limit(self, deed: Deed) -> None:
+        await self._desk.limit(deed.subject, int(deed.length_s))
+        await pause(deed.length_s)
+        await self._desk.limit(deed.subject, None)
+
+    async def _schedule(self, deed: Deed) -> None:
+        task = api.TaskRequest(objective=f"{deed.name}: again", to="any")
+        await self._desk.schedule(deed.name, task, add=True)
+        await pause(deed.length_s)
+        await self._desk.schedule(deed.name, task, add=False)
 
     # -- answers
 

@@ -10,21 +10,25 @@ An error that the engine logs as unexpected is a finding, too: nobody would look
 from __future__ import annotations
 
 import logging
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, final
 
 import msgspec
 
+from tenure.core.account import Account
 from tenure.core.attention import Attention
+from tenure.core.budget import NOTHING
 from tenure.core.decision import Decision
 from tenure.core.effect import Effect
+from tenure.core.gate import Gate
 from tenure.core.invariants import step_violations, world_violations
+from tenure.core.recipient import Recipient
 from tenure.core.task import Task
 from tenure.core.world import E, World
 from tenure.errors import OutcomeUnknownError, UnavailableError
 from tenure.ledger.port import Recorded
+from tenure.ledger.sqlite_failure import STORAGE_ERRORS
 from tenure.node.run.messages import Launch
 from tenure.sim.checkers.checking import check
 from tenure.sim.checkers.entry import Observed, Settled
@@ -33,7 +37,7 @@ from tenure.sim.world.node_host import NodeHost
 from tenure.sim.world.run_state import Run
 from tenure.sim.world.world import SimWorld
 
-BROKEN_DISKS = (sqlite3.Error, OSError, UnavailableError, OutcomeUnknownError)
+BROKEN_DISKS = (*STORAGE_ERRORS, UnavailableError, OutcomeUnknownError)
 """What is to be expected where disks break on purpose."""
 WHOLE_EVERY = 60
 """Commits between two looks at the whole record."""
@@ -126,7 +130,17 @@ class Judge:
         left += [f"{one.task_id} is {one.state}" for one in world.every(Task) if not one.is_terminal]
         left += [f"{one.effect_id} is {one.state}" for one in world.every(Effect) if not one.has_ended]
         left += [f"{one.item_id} is open" for one in world.every(Attention) if one.open]
+        left += [
+            f"{one.address} has {one.slots_used} slots taken, blocks {one.blocks}"
+            for one in world.every(Recipient)
+            if one.declared and (one.slots_used or one.blocks)
+        ]
+        left += [
+            f"{one.account_id} has {one.reserved} reserved" for one in world.every(Account) if one.reserved != NOTHING
+        ]
+        left += [f"{one.gate_id} is held by {one.holder}" for one in world.every(Gate) if one.holder]
         for node in self._world.nodes:
+            left += [f"{node.name} owes a report of {one}" for one in node.owed()]
             left += [f"{run.name} is alive on {node.name}" for run in node.runners.living()]
             left += [f"{node.name} is not ready"] if not node.is_ready else []
         return left

@@ -37,6 +37,7 @@ FAULTS: dict[str, int] = {
     "machine_crash": 4,
     "machine_suspend": 5,
     "node_clock": 2,
+    "node_settings": 3,
     "runner_kill": 4,
     "runner_freeze": 3,
     "agent_kill": 3,
@@ -80,7 +81,8 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Deed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What people do. `kind`: `submit`, `cancel`, `cancel_tree`, `stop`, `retry`, `pause`, `submit_again`. `name`: of the
+    """What people do. `kind`: `submit`, `cancel`, `cancel_tree`, `stop`, `retry`, `pause`, `submit_again`,
+    `challenge`, `limit` (an account), `schedule`. `name`: of the
     Task. `fields`: of what is submitted. `after`: names of Tasks that it depends on."""
 
     kind: str
@@ -146,6 +148,13 @@ def _deeds(chance: random.Random, nodes: int) -> tuple[Deed, ...]:
         subject = chance.choice(("hub", "node:node1", "coder@node1", "project:default"))
         at_s = chance.random() * SPAN_S * 0.8
         found.append(Deed(kind="pause", at_s=at_s, subject=subject, length_s=chance.random() * 120))
+    if chance.random() < 0.25:
+        subject = chance.choice(("hub", "project:default"))
+        at_s = chance.random() * SPAN_S * 0.7
+        found.append(Deed(kind="limit", at_s=at_s, subject=subject, length_s=10 + chance.random() * 200))
+    if chance.random() < 0.25:
+        at_s = chance.random() * SPAN_S * 0.6
+        found.append(Deed(kind="schedule", at_s=at_s, name="regular", length_s=60 + chance.random() * 300))
     return tuple(sorted(found, key=lambda one: one.at_s))
 
 
@@ -157,6 +166,7 @@ def _follow_ups(chance: random.Random, name: str, at_s: float) -> list[Deed]:
         ("stop", 0.08),
         ("retry", 0.15),
         ("submit_again", 0.2),
+        ("challenge", 0.1),
     ):
         if chance.random() < share:
             found.append(Deed(kind=kind, at_s=at_s + chance.random() ** 2 * 200, name=name))

@@ -170,7 +170,7 @@ def quiet() -> Generator[None]:
     logging.getLogger("tenure").propagate = False
     logging.getLogger("tenure").setLevel(logging.ERROR)
     before, sys.unraisablehook = sys.unraisablehook, unheard
-    gc.collect()
+    gc.freeze()  # what is there before the world is of no concern to it
     gc.disable()
     with warnings.catch_warnings():
         # What the dead were waiting for is never awaited.
@@ -179,8 +179,9 @@ def quiet() -> Generator[None]:
             yield
         finally:
             logging.disable()
-            gc.enable()
             gc.collect()
+            gc.unfreeze()
+            gc.enable()
             logging.disable(logging.NOTSET)
             sys.unraisablehook = before
 

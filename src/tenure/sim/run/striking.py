@@ -52,6 +52,7 @@ class Striking:
             "machine_crash": self._machine_crash,
             "machine_suspend": lambda one: self._suspend(one, self._node(one).machine),
             "node_clock": lambda one: self._step_clock(one, self._node(one).machine),
+            "node_settings": self._node_settings,
             "runner_kill": self._runner_kill,
             "runner_freeze": lambda one: self._freeze(one, self._runner(one)),
             "agent_kill": self._agent_kill,
@@ -204,6 +205,18 @@ class Striking:
             node.crash()
             self._later(fault, node.boot)
 
+    def _node_settings(self, fault: Fault) -> None:
+        """Somebody changes what the node offers, and starts it anew; later it is put back."""
+        node = self._node(fault)
+
+        def use(change: float | None) -> None:
+            node.change_settings(change)
+            node.kill()
+            node.start()
+
+        use(fault.size)
+        self._later(fault, lambda: use(None))
+
     def _store_fails(self, fault: Fault) -> None:
         node = self._node(fault)
         node.store.fail(fault.size)
@@ -284,6 +297,9 @@ class Striking:
                 self._thaw(process)
         for node in world.nodes:
             node.store.heal()
+            if node.is_changed:
+                node.change_settings(None)
+                node.kill()
             if not node.machine.is_up:
                 node.boot()
             node.start()

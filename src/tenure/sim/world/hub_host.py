@@ -15,11 +15,13 @@ from tenure.core.delivery import Terms
 from tenure.core.ids import IncarnationId
 from tenure.errors import TenureError
 from tenure.hub.access import Principal
+from tenure.hub.account_desk import AccountDesk
 from tenure.hub.api import Api
 from tenure.hub.effect_desk import EffectDesk
 from tenure.hub.effects.registry import Registry
 from tenure.hub.legs import Legs
 from tenure.hub.operating_desk import OperatingDesk
+from tenure.hub.schedule_desk import ScheduleDesk
 from tenure.hub.service import Hub, Identity
 from tenure.ledger.port import Committed
 from tenure.sim.world.keeping import Keeping
@@ -156,6 +158,7 @@ class HubHost:
             self.legs, self.api = Legs(hub), Api(hub)
             self.effects = EffectDesk(hub, hub.broker)
             self.operating = OperatingDesk(hub, self.api.queries.node_named)
+            self.accounts, self.schedules = AccountDesk(hub), ScheduleDesk(hub)
             self._stopping = asyncio.Event()
             ledger.subscribe(self._world.heard)
             async with hub.running():
@@ -172,6 +175,8 @@ class HubHost:
     api: Api
     effects: EffectDesk
     operating: OperatingDesk
+    accounts: AccountDesk
+    schedules: ScheduleDesk
 
 
 def process_of_nobody(host: HubHost) -> Process:

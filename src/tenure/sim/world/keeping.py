@@ -7,10 +7,9 @@ audit compares every row of every table with that."""
 from __future__ import annotations
 
 import random
-import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import Any, Protocol, TypeVar, final
 
 import msgspec
 
@@ -27,12 +26,12 @@ from tenure.ledger.batch import recorded
 from tenure.ledger.memory import MemoryLedger, MemoryParts
 from tenure.ledger.port import Ledger, Recorded
 from tenure.ledger.sqlite import SqliteLedger, SqliteParts
+from tenure.ledger.sqlite_failure import STORAGE_ERRORS
 from tenure.sim.disk.disk import SimulatedDisk
 from tenure.sim.disk.faults import Faults, Op
 from tenure.sim.world.engine import SimEngine
-
-if TYPE_CHECKING:
-    from tenure.sim.world.hub_host import HubHost
+from tenure.sim.world.loop import Process
+from tenure.sim.world.machine import Machine
 
 PATH = "hub.db"
 CHECKPOINT_FRAMES = 40
@@ -45,8 +44,23 @@ _FOLD = (
     "WHERE e.seq > ? ORDER BY e.seq"
 )
 
+T = TypeVar("T")
+
 Decided = Callable[[World, Decision], None]
 _EVENT: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+
+
+class HubStart(Protocol):
+    """One start of a hub, as far as its ledger goes."""
+
+    machine: Machine
+    process: Process | None
+    incarnation: IncarnationId
+    terms: Terms
+
+    async def run(self, work: Callable[[], T], /) -> T: ...
+
+    async def run_reads(self, work: Callable[[], T], /) -> T: ...
 
 
 class Keeping(Protocol):
@@ -55,7 +69,7 @@ class Keeping(Protocol):
     decided: Decided
     committed: Callable[[], None]
 
-    async def ledger(self, host: HubHost) -> Ledger: ...
+    async def ledger(self, host: HubStart) -> Ledger: ...
 
     @property
     def state(self) -> World: ...
@@ -95,7 +109,7 @@ class InMemory:
     def _decided(self, world: World, decision: Decision) -> None:
         self.decided(world, decision)
 
-    async def ledger(self, host: HubHost) -> Ledger:
+    async def ledger(self, host: HubStart) -> Ledger:
         parts = MemoryParts(run=host.run, clock=host.machine, hub=host.incarnation, terms=host.terms)
         return MemoryLedger(parts, self._engine)
 
@@ -136,7 +150,7 @@ class OnDisk:
         self._world = World()
         self._seq = 0
 
-    async def ledger(self, host: HubHost) -> Ledger:
+    async def ledger(self, host: HubStart) -> Ledger:
         assert host.process is not None  # it is what starts it
         parts = SqliteParts(
             connect=self.disk.connector(PATH, owner=host.process.name),
@@ -206,7 +220,7 @@ class OnDisk:
         try:
             with closing(self.disk.connect(PATH, read_only=True)) as connection:
                 return connection.execute(statement, (after,)).fetchall()
-        except sqlite3.Error:
+        except STORAGE_ERRORS:
             return ()  # there is no record yet, or nobody can read it now
         finally:
             self.disk.faults = faults

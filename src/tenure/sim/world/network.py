@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any, final
+from typing import Any, cast, final
 
 from msgspec import Struct
 
@@ -99,8 +99,7 @@ class Exchange:
             await asyncio.wait([self.gone])
 
         try:
-            kind: Any = type(asked.body)
-            request: Any = decode(kind, body, BODY_BYTES)
+            request = decode(cast("type[Any]", type(asked.body)), body, BODY_BYTES)
             reply: Any = encode(await asked.work(request, gone))
         except TenureError as error:
             reply = error

@@ -6,12 +6,14 @@ worktrees. Its folder and its mirror survive its death; runners and agents live 
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol, cast, final
 
 from msgspec.structs import replace
 
 from tenure.errors import TenureError
+from tenure.ledger.sqlite_failure import STORAGE_ERRORS
 from tenure.node.daemon import NodeDaemon, NodeIdentity, NodeTools, Ready
 from tenure.node.link import HubLegs
 from tenure.node.run.messages import Launch
@@ -30,6 +32,7 @@ from tenure.sim.world.workspace import SimWorkspace
 from tenure.wire.legs import Grant
 
 RESTART_S = 3.0
+OWED = "SELECT delivery_id FROM delivery WHERE stage <> 'closed' ORDER BY delivery_id"
 CHECK_FAILS = 0.08
 
 
@@ -58,7 +61,7 @@ class NodeHost:
     ) -> None:
         self.world = world
         self.machine = machine
-        self.settings = settings
+        self.settings = self._own = settings
         self.name = settings.node.name
         self.folder = SimFolder(root)
         self.runners = SimRunners(world.loop, machine, world.chance.stream(f"runners {self.name}"), self)
@@ -102,7 +105,7 @@ class NodeHost:
         await pause(0.3)
         try:
             self.daemon = NodeDaemon(
-                self._settings(),
+                self.settings,
                 self.folder,
                 self.world.legs(self, process),
                 self._tools(),
@@ -120,9 +123,6 @@ class NodeHost:
 
     def _ready(self, _: Ready) -> None:
         self.is_ready = True
-
-    def _settings(self) -> Settings:
-        return self.settings
 
     def _tools(self) -> NodeTools:
         machine = self.machine
@@ -205,6 +205,24 @@ class NodeHost:
         self.runners.rebooted()
         self.start()
 
+    @property
+    def is_changed(self) -> bool:
+        """Does it offer something else than it did at first?"""
+        return self.settings is not self._own
+
+    def change_settings(self, change: float | None) -> None:
+        """For the next start: another program, less room, or no second recipient; None: as at first."""
+        first, second = self._own.recipients
+        if change is None:
+            self.settings = self._own
+        elif change < 0.4:
+            changed = replace(first, argv=("another-agent",))
+            self.settings = replace(self._own, recipients=(changed, second))
+        elif change < 0.7:
+            self.settings = replace(self._own, recipients=(replace(first, capacity=1), second))
+        else:
+            self.settings = replace(self._own, recipients=(first,))
+
     def end_strays(self) -> None:
         """Whoever has lost a store ends by hand what it had started: nobody else knows of it any more."""
         for run in self.runners.living():
@@ -217,6 +235,15 @@ class NodeHost:
     def lose_store(self) -> None:
         """Its mirror is gone, and so are the run folders; what runs, runs on."""
         self.store.lose_all(self.folder.part(f"node/{self.name}"))
+
+    def owed(self) -> list[str]:
+        """Deliveries of its mirror that it has not reported, as whoever looks into the file sees."""
+        path = self.folder.part(f"node/{self.name}") / "mirror.db"
+        try:
+            with closing(self.store.look(path)) as connection:
+                return [one for (one,) in connection.execute(OWED)]
+        except STORAGE_ERRORS:
+            return []
 
     def granted(self, grants: tuple[Grant, ...]) -> None:
         self.grants |= {one.delivery_id: one for one in grants}

@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from tenure.core.budget import Budget
 from tenure.core.late import Late
+from tenure.core.review import About
+from tenure.core.schedule import Overlap
 from tenure.errors import OutcomeUnknownError, TenureError, UnavailableError
 from tenure.sim.checkers.entry import Answer, Cancel, Retry, Submit
 from tenure.sim.world.hub_host import DESK_TOKEN
@@ -20,9 +22,16 @@ from tenure.sim.world.loop import Process, pause
 from tenure.sim.world.network import Asked, Gone
 from tenure.sim.world.record import call_of
 from tenure.wire import api
-from tenure.wire.accounts import PauseBody, PauseRequest, ResumeRequest
+from tenure.wire.accounts import (
+    AccountRequest,
+    LimitsRequest,
+    PauseBody,
+    PauseRequest,
+    ResumeRequest,
+)
 from tenure.wire.attention import AnswerRequest, AttentionBody, ItemFilter, ResolutionBody
-from tenure.wire.recovery import CancelReply, CancelRequest, RetryReply, RetryRequest
+from tenure.wire.recovery import CancelReply, CancelRequest, ChallengeRequest, RetryReply, RetryRequest
+from tenure.wire.schedules import ScheduleRequest
 
 if TYPE_CHECKING:
     from tenure.sim.world.world import SimWorld
@@ -117,6 +126,44 @@ class Desk:
         await self._insists(
             "resume", ResumeRequest(subject=subject, because="go on"), PauseBody, work, no_entry
         )
+
+    async def challenge(self, task_id: str) -> None:
+        hub = self._world.hub
+
+        async def work(body: ChallengeRequest, _: Gone) -> Nothing:
+            await hub.api.challenge(await hub.who(DESK_TOKEN), task_id, body)
+            return Nothing()
+
+        asked = ChallengeRequest(number=1, about=About.CLAIM, because="is that so?")
+        await self._insists("challenge", asked, Nothing, work, no_entry)
+
+    async def limit(self, account: str, wall_s: int | None) -> None:
+        """What an account may use from now on; None: without end."""
+        hub = self._world.hub
+
+        async def work(body: AccountRequest, _: Gone) -> Nothing:
+            await hub.accounts.set(await hub.who(DESK_TOKEN), account, body)
+            return Nothing()
+
+        asked = AccountRequest(
+            limits=LimitsRequest(wall_s=wall_s), reset=wall_s is None, because="there is so much time"
+        )
+        await self._insists("limit", asked, Nothing, work, no_entry)
+
+    async def schedule(self, name: str, task: api.TaskRequest, *, add: bool) -> None:
+        """A Task every minute, until it is taken away again."""
+        hub = self._world.hub
+
+        async def work(body: ScheduleRequest, _: Gone) -> Nothing:
+            who = await hub.who(DESK_TOKEN)
+            if add:
+                await hub.schedules.add(who, body)
+            else:
+                await hub.schedules.remove(who, name, "no more")
+            return Nothing()
+
+        asked = ScheduleRequest(name=name, cron="* * * * *", zone="UTC", task=task, overlap=Overlap.SKIP)
+        await self._insists("schedule", asked, Nothing, work, no_entry)
 
     async def forget(self, node: str) -> None:
         """The machine that had this name is gone."""

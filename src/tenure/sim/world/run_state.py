@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Protocol, final
 
 from tenure.node.run.folder import forbidden_outcome, unreached
-from tenure.node.run.messages import Launch, Outcome, Started, Status, StepOutcome
+from tenure.node.run.messages import Launch, Outcome, Push, Started, Status, StepOutcome
 from tenure.sim.world.loop import Process
 from tenure.sim.world.machine import Machine
 
 if TYPE_CHECKING:
     from tenure.sim.world.agent import Script
-    from tenure.sim.world.runner_line import SimLine
+
+
+class Line(Protocol):
+    """A connection of a daemon to the runner."""
+
+    def push(self, push: Push) -> None: ...
 
 
 @final
@@ -42,7 +47,7 @@ class Run:
         self.stubborn_until_s = 0.0
         self.acts = 0
         self.changed = asyncio.Event()
-        self.lines: list[SimLine] = []
+        self.lines: list[Line] = []
 
     @property
     def is_held(self) -> bool:

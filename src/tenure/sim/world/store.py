@@ -5,14 +5,13 @@ A lock of the operating system would be held by this very process for ever; here
 from __future__ import annotations
 
 import random
-import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 from tenure.errors import DataFolderBusyError
-from tenure.runtime.database import connect_writer
+from tenure.runtime.database import connect_database, connect_writer
 from tenure.sim.disk.disk import SimulatedDisk
 from tenure.sim.disk.faults import Op
 from tenure.sim.world.loop import CURRENT, Process
@@ -24,8 +23,12 @@ SPARE_BYTES = 4_096
 class Store(Protocol):
     """Where a node's mirror is kept."""
 
-    def connect(self, path: Path) -> sqlite3.Connection:
+    def connect(self, path: Path) -> Any:
         """For the daemon that runs now."""
+        ...
+
+    def look(self, path: Path) -> Any:
+        """For somebody who stands beside and only reads."""
         ...
 
     def kill(self, owner: str) -> None: ...
@@ -47,8 +50,11 @@ class Store(Protocol):
 class InFiles:
     """Real files, which no fault reaches: what was written is there."""
 
-    def connect(self, path: Path) -> sqlite3.Connection:
+    def connect(self, path: Path) -> Any:
         return connect_writer(path)
+
+    def look(self, path: Path) -> Any:
+        return connect_database(path, read_only=True)
 
     def kill(self, owner: str) -> None:
         """Its connections are of this very process; nobody waits for them."""
@@ -78,8 +84,11 @@ class OnDiskStore:
         self._chance = chance
         self._disk = self._new_disk()
 
-    def connect(self, path: Path) -> sqlite3.Connection:
+    def connect(self, path: Path) -> Any:
         return self._disk.connect_writer(path, owner=CURRENT.get().name)
+
+    def look(self, path: Path) -> Any:
+        return self._disk.connect(path, read_only=True)
 
     def kill(self, owner: str) -> None:
         self._disk.kill(owner)

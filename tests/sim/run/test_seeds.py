@@ -1,0 +1,106 @@
+"""The simulator itself: the same seed plays the same way, planted faults are found and shrunk, seeds go well."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from tenure.core import commands as cm
+from tenure.core import decide as deciding
+from tenure.sim.run.plan import Plan, plan_of
+from tenure.sim.run.playing import Played, plan_text, play, read_plan
+from tenure.sim.run.shrinking import shrunk
+from tenure.sim.world import engine
+from tests.sim.run.failed_seeds import FAILED
+
+SEEDS = (1, 2, 3, 4, 6)
+PRINTS = "from tenure.sim.run.plan import plan_of\nfrom tenure.sim.run.playing import play\nprint(play(plan_of({seed})).digest)\n"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_seed_goes_well_and_is_worth_its_name(seed: int) -> None:
+    played = play(plan_of(seed))
+    assert not played.found
+    assert played.steps >= 2_000
+    assert played.faults >= 20
+
+
+@pytest.mark.parametrize("seed", FAILED, ids=lambda seed: f"{seed}")
+def test_a_seed_that_once_failed_goes_well(seed: int) -> None:
+    assert not play(plan_of(seed)).found
+
+
+def test_a_seed_plays_the_same_way_whatever_the_interpreter_hashes_to() -> None:
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", PRINTS.format(seed=6)],
+            env={"PYTHONHASHSEED": hashes, "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for hashes in ("0", "4711")
+    }
+    assert digests == {play(plan_of(6)).digest + "\n"}
+
+
+def test_a_record_on_the_disk_that_fails_survives_it() -> None:
+    plan = plan_of(4)
+    played = play(replace(plan, shape=replace(plan.shape, ledger="sqlite", stores="disk")))
+    assert not played.found
+    assert played.ledger == "sqlite"
+
+
+def test_a_plan_without_faults_goes_well() -> None:
+    played = play(replace(plan_of(2), faults=()))
+    assert not played.found
+    assert played.faults == 0
+
+
+def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
+    plan = plan_of(3)
+    (tmp_path / "plan.json").write_text(plan_text(plan), "utf-8")
+    assert read_plan(tmp_path / "plan.json") == plan
+
+
+def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text("{}", "utf-8")
+    with pytest.raises(msgspec.DecodeError):
+        read_plan(tmp_path / "plan.json")
+
+
+def test_a_fault_that_is_planted_in_the_core_is_found_and_its_plan_made_small(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A hub that accepts a receipt and does not write it down."""
+    decide = deciding.decide
+
+    def forgetful(world: object, command: object, *more: object) -> object:
+        decision = decide(world, command, *more)  # type: ignore[arg-type]  # as it came
+        is_receipt = isinstance(command, cm.Acknowledge) and decision.reply.answer == "delivered"
+        return replace(decision, events=(), changes={}) if is_receipt else decision
+
+    monkeypatch.setattr(engine, "decide", forgetful)
+    plan = plan_in_memory(2)
+    played = play(plan)
+    assert played.found
+    small, plays = shrunk(plan, fails_as(played), plays=24)
+    assert len(small.faults) < len(plan.faults)
+    assert len(small.deeds) < len(plan.deeds)
+    assert plays <= 24
+    assert play(small).rule == played.rule
+
+
+def plan_in_memory(seed: int) -> Plan:
+    plan = plan_of(seed)
+    return replace(plan, shape=replace(plan.shape, ledger="memory", stores="files"))
+
+
+def fails_as(played: Played) -> Callable[[Plan], bool]:
+    return lambda plan: play(plan).rule == played.rule

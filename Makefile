@@ -11,7 +11,7 @@ export PYRIGHT_PYTHON_GLOBAL_NODE := 0
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYTHON
 
-.PHONY: help setup setup-base check format-check lint types imports tidy core test demo demo-race demo-recovery demo-cancel chaos bench coverage format lock clean distclean
+.PHONY: help setup setup-base check format-check lint types imports tidy core test demo demo-race demo-recovery demo-cancel chaos fuzz bench coverage format lock audit sbom clean distclean
 
 help: ## Say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ demo-cancel: setup-base ## Cancels: acknowledged, not acknowledged, and a word t
 chaos: setup ## Half an hour of faults on real processes, then what became of everything (ARGS='--minutes 5 --seed 1')
 	@$(PY) -m tests.chaos --install $(ARGS)
 
+fuzz: setup ## Fuzz every decoder, led by coverage, half a minute each (ARGS='--minutes 2 policy_file'; Linux)
+	@$(PY) -m tests.hostile.fuzz $(ARGS)
+
 bench: setup ## Measure, as JSON lines with ratios within this one run
 	@$(PY) -m bench $(ARGS)
 
@@ -81,6 +84,12 @@ format: setup ## Format the tree and mend what the linter can mend
 
 lock: setup-base ## Write requirements/*.txt anew from pyproject.toml (ARGS=--upgrade for newer releases)
 	@$(PY) tools/lock.py $(ARGS)
+
+audit: setup ## Ask the package index what is known against the locked dependencies (0 nothing, 1 something, 69 not asked)
+	@$(PY) -m tools.audit
+
+sbom: setup ## Write the software bill of materials of what users install (dist/tenure.cdx.json)
+	@$(PY) -m tools.sbom $(ARGS)
 
 clean: ## Remove what the tools left
 	@rm -rf .coverage .coverage.* htmlcov dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache

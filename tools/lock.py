@@ -21,7 +21,17 @@ SOURCES = {
     "notifications": ("pyproject.toml", "--extra", "notifications", "--constraints", "requirements/mcp.txt"),
     "sim": ("pyproject.toml", "--extra", "sim", "--constraints", "requirements/base.txt"),
     "dev": (
-        *("pyproject.toml", "--extra", "forges", "--extra", "mcp", "--extra", "notifications", "--extra", "sim"),
+        *(
+            "pyproject.toml",
+            "--extra",
+            "forges",
+            "--extra",
+            "mcp",
+            "--extra",
+            "notifications",
+            "--extra",
+            "sim",
+        ),
         *("--group", "pyproject.toml:dev", "--constraints", "requirements/forges.txt"),
         *("--constraints", "requirements/mcp.txt", "--constraints", "requirements/notifications.txt"),
         *("--constraints", "requirements/sim.txt"),

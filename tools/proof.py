@@ -2,9 +2,12 @@
 
 The numbers of the last run of each attack come from tests/proof.toml; what nobody has measured is said to be so. What each
 rule is attacked by follows from the tests that tests/guarantees.toml names for it. `python -m tools.proof` writes both; a
-test compares.
+test compares. `python -m tools.proof --machine "2 cores, …" NAME=FILE …` first takes over what attacks printed (`tools.measured`).
 """
 
+import argparse
+import datetime
+import json
 import re
 import sys
 import tomllib
@@ -13,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from tools.guarantees import Promise, promises
+from tools.measured import TAKES, UnreadableError, read
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tests" / "proof.toml"
@@ -22,9 +26,12 @@ END = "<!-- end -->"
 NEVER = "not yet run"
 ATTACKS = {
     "sim/explore/": "model checker",
+    "sim/faults/": "planted faults",
     "sim/run/": "simulator",
+    "sim/disk/": "simulated disk",
     "sim/checkers/": "checkers of histories",
     "chaos/": "chaos",
+    "hostile/": "hostile input",
     "stateful/": "stateful tests",
     "process/": "real processes",
 }
@@ -34,10 +41,11 @@ SECTION = re.compile(
 )
 
 
-class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One attack. `goal`: what it must reach. `date`, `machine`, `violations` and `figures` belong to its last run, and are
-    there together or not at all."""
+class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One attack. `name`: as `tools.measured` knows it. `goal`: what it must reach. `date`, `machine`, `violations` and `figures`
+    belong to its last run, and are there together or not at all."""
 
+    name: str
     attack: str
     command: str
     goal: str
@@ -52,9 +60,68 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"{self.attack}: a run has date, machine, violations and figures, all of them")
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
+    given = _parser().parse_args(arguments)
+    if given.printed:
+        if not given.machine:
+            sys.stderr.write("say on what it ran: --machine '2 cores, 8 GB, Linux 6.8'\n")
+            return 2
+        try:
+            taken = tuple(_taken_over(runs(), given.printed, given.machine, given.date))
+        except UnreadableError as error:
+            sys.stderr.write(f"{error}\n")
+            return 2
+        SOURCE.write_text(written(SOURCE.read_text(), taken))
     PAGE.write_text(made_anew(PAGE.read_text()))
     return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.proof", description=__doc__)
+    parser.add_argument(
+        "printed", nargs="*", metavar="NAME=FILE", help=f"what an attack printed: {', '.join(TAKES)}"
+    )
+    parser.add_argument("--machine", help="on what they ran")
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    parser.add_argument("--date", default=today, help="when (today)")
+    return parser
+
+
+def _taken_over(all_: tuple[Run, ...], printed: list[str], machine: str, date: str) -> list[Run]:
+    """All attacks, those that were printed with their new figures.
+
+    Raises:
+        UnreadableError: a file is not what its attack prints.
+    """
+    new: dict[str, Run] = {}
+    known = {one.name: one for one in all_}
+    for one in printed:
+        name, _, file = one.partition("=")
+        found = read(name, Path(file).read_text())
+        new[name] = msgspec.structs.replace(
+            known[name], date=date, machine=machine, violations=found.violations, figures=found.figures
+        )
+    return [new.get(one.name, one) for one in all_]
+
+
+def written(before: str, all_: tuple[Run, ...]) -> str:
+    """The text of tests/proof.toml with these attacks; what stands above the first one stays."""
+    head, _, _ = before.partition("[[run]]")
+    return head + "\n".join(_entry(one) for one in all_)
+
+
+def _entry(one: Run) -> str:
+    lines = [
+        "[[run]]",
+        *(f"{key} = {json.dumps(getattr(one, key))}" for key in ("name", "attack", "command", "goal")),
+    ]
+    if one.date is not None:
+        lines += [f"{key} = {json.dumps(getattr(one, key))}" for key in ("date", "machine", "violations")]
+        lines += [
+            "[run.figures]",
+            *(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in one.figures.items()),
+        ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def made_anew(page: str) -> str:
@@ -100,9 +167,9 @@ def table(all_: tuple[Run, ...]) -> str:
 def _last(one: Run) -> str:
     if one.date is None:
         return NEVER
-    counted = ", ".join(f"{value} {what}" for what, value in one.figures.items())
-    return f"{one.date}, {one.machine}: {counted}; {one.violations or 'no'} violations"
+    counted = ", ".join(f"{what} {value}" for what, value in one.figures.items())
+    return f"{one.date}, {one.machine}: {counted}; violations {one.violations}"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

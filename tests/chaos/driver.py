@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,7 @@ from tests.chaos.machine import Abilities
 from tests.chaos.outside import all_done, counted, op_of
 from tests.chaos.person import Person
 from tests.chaos.plan import Fault, plan
+from tests.chaos.plant import plant
 from tests.chaos.provider import whole_lines
 
 TEND_S = 0.1
@@ -47,6 +49,8 @@ class Orders(Struct, frozen=True):
     """Kinds of faults, and faults of the provider, to leave out."""
     brief: bool = False
     """Faults last for a few seconds at most, and no task is meant to last."""
+    plant: str | None = None
+    """A violation to make by hand (`tests.chaos.plant`)."""
 
     @property
     def faults(self) -> list[Fault]:
@@ -61,23 +65,29 @@ class Outcome(Struct):
     """What a run has to show."""
 
     orders: Orders
+    planted: str
+    lasted_s: float
     missing: list[str]
     faults: dict[str, int]
     idle: dict[str, int]
     calls: dict[str, int]
     rest_s: float | None
-    final: Final | None
+    final: Final
     person: dict[str, int]
     asked: dict[str, int]
     own_deaths: dict[str, list[str]]
     starts: dict[str, int]
-    exit_codes: dict[str, int | None]
     outside: dict[str, int]
     marks: dict[str, int]
     judged: dict[str, int]
     noise: Noise
     leftovers: Leftovers
-    violations: dict[str, list[str]]
+    verdicts: dict[str, list[str]]
+    """What is wrong, by check."""
+
+    @property
+    def wrong(self) -> int:
+        return sum(map(len, self.verdicts.values()))
 
 
 class Driver:
@@ -89,9 +99,11 @@ class Driver:
         self.ended, self.over = asyncio.Event(), asyncio.Event()
         self.recorder = Recorder((folder / "history.jsonl").open("ab"))
         self.desks: list[Desk] = []
+        self.planted, self.lasted_s = "", 0.0
         self._stack = contextlib.AsyncExitStack()
 
     async def run(self, say: Callable[[str], None]) -> Outcome:
+        orders = self.orders
         async with self._stack:
             self.fleet.prepare()
             await self.fleet.start()
@@ -99,6 +111,9 @@ class Driver:
             tending = asyncio.create_task(self._tend())
             try:
                 injector, person = await self._storm(say)
+                if orders.plant is not None:
+                    self.planted = await plant(orders.plant, self.fleet, self.recorder.history())
+                    say(f"planted {orders.plant}: {self.planted}")
                 took = await self._to_rest(person, say)
                 final = await read_all(person.desk)
             finally:
@@ -121,9 +136,10 @@ class Driver:
         await waited(self.ended, CALM_S)
         faults = orders.faults
         say(f"{len(faults)} faults in {orders.seconds:.0f} s, seed {orders.seed}")
-        began = asyncio.get_running_loop().time()
+        began = time.monotonic()
         await injector.play(faults, self.ended)
-        await waited(self.ended, orders.seconds - (asyncio.get_running_loop().time() - began))
+        await waited(self.ended, orders.seconds - (time.monotonic() - began))
+        self.lasted_s = time.monotonic() - began
         self.ended.set()
         await asyncio.gather(*crowd)
         return injector, person
@@ -153,25 +169,29 @@ class Driver:
         codes = await fleet.stop()
         say("stopped; checking")
         done = counted(fleet.provider_log, fleet.remotes)
-        violations = all_checks(final, fleet.witness, done, person.read)
-        violations["rest"] = (
-            violations["rest"]
-            if took is not None
-            else [f"not within {self.orders.rest_s} s", *violations["rest"]]
-        )
-        audit = await asyncio.to_thread(fleet.audit)
-        violations["audit"] = [] if audit["exit"] == 0 else [json.dumps(audit)]
-        violations["answers"] = [one for desk in self.desks for one in desk.unexpected]
         self._outside(final)
-        found = self.recorder.history()
-        violations["history"] = [str(one) for one in check(found)]
         leftovers = runs.and_after(left_over(fleet, running=False))
-        violations["left over"] = leftovers.problems
         sounds = noise(self.folder / "logs")
-        violations["logs"] = sounds.violations
-        violations["deaths"] = deaths(fleet, codes)
+        verdicts = all_checks(final, fleet.witness, done)
+        if took is None:
+            verdicts["at rest"].insert(0, f"not within {self.orders.rest_s:.0f} s")
+        audit = await asyncio.to_thread(fleet.audit)
+        verdicts |= {
+            "audit of the record": [] if audit["exit"] == 0 else [json.dumps(audit)],
+            "answers": [one for desk in self.desks for one in desk.unexpected],
+            "left over": leftovers.problems,
+            "logs": sounds.violations,
+            "deaths": deaths(fleet, codes),
+        }
+        history = self.recorder.history()
+        judged = looked_at(history)
+        by_checker: dict[str, list[str]] = {name: [] for name, facts in judged.items() if facts}
+        for one in check(history):
+            by_checker.setdefault(one.checker, []).append(str(one))
         return Outcome(
             orders=self.orders,
+            planted=self.planted,
+            lasted_s=self.lasted_s,
             missing=fleet.abilities.missing,
             faults=dict(injector.counts),
             idle=dict(injector.idle),
@@ -182,13 +202,12 @@ class Driver:
             asked=dict(Counter(person.read.values())),
             own_deaths={name: one.deaths for name, one in fleet.programs.items() if one.deaths},
             starts={name: one.starts for name, one in fleet.programs.items()},
-            exit_codes=codes,
             outside=dict(Counter(kind for _, kind in done.elements())),
             marks=dict(Counter(one["mark"] for one in whole_lines(fleet.witness))),
-            judged=looked_at(found),
+            judged=judged,
             noise=sounds,
             leftovers=leftovers,
-            violations={name: some for name, some in violations.items() if some},
+            verdicts=verdicts | {f"history: {name}": some for name, some in by_checker.items()},
         )
 
     def _outside(self, final: Final) -> None:

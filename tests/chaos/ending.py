@@ -30,6 +30,8 @@ async def heal(fleet: Fleet) -> None:
         await asyncio.to_thread(fleet.abilities.free, fleet.home(name), DISK)
     for link in fleet.links.values():
         link.become("open")
+    for wire in fleet.wires.values():
+        await asyncio.to_thread(wire.heal)
     await fleet.forge("DELETE")
     # Who hangs on an answer that never comes is told so: the provider starts once more.
     fleet.programs["provider"].kill(0)

@@ -1,8 +1,9 @@
 """The fleet: a hub, three nodes, a provider and the links between them, started as users start them.
 
 Settings files in a folder of the run; `tenure hub`, `tenure enroll`, `tenure node`. Where this is root on Linux each node
-runs in a mount namespace of its own with a boot id of its own, so that a machine can be restarted; and the hub's data folder
-and one node's lie on small file systems of their own, so that a disk can be full."""
+runs in a mount namespace of its own with a boot id of its own, so that a machine can be restarted, and in a network namespace
+of its own, so that packets can be lost; and the hub's data folder and one node's lie on small file systems of their own, so
+that a disk can be full."""
 
 from __future__ import annotations
 
@@ -23,9 +24,10 @@ import httpx
 
 from tenure.client.hub import HubClient
 from tests.chaos.machine import Abilities
+from tests.chaos.network import Wire
 from tests.chaos.plan import GRACE_S, LEASE_S, NODES
 from tests.chaos.processes import MACHINE, RUN, Program, kill_all
-from tests.chaos.proxy import Link, passed
+from tests.chaos.proxy import LOCAL, Link, passed
 from tests.chaos.work import POOL
 
 CLIENTS = ("submitter0", "submitter1", "reader0", "reader1", "canceler", "person")
@@ -69,7 +71,7 @@ settling_s = 1
 NODE_SETTINGS = """
 [node]
 name = "{name}"
-hub_url = "http://127.0.0.1:{port}"
+hub_url = "http://{host}:{port}"
 renew_every_s = 1
 margin_s = 0.7
 stop_grace_s = 1.5
@@ -101,10 +103,11 @@ class Fleet:
         self.tokens: dict[str, str] = {}
         self.furthest: dict[str, int] = {}
         self.programs: dict[str, Program] = {}
+        self.wires = {name: Wire(folder, name) for name in NODES} if abilities.can_lose else {}
         self.links = {
-            **{name: Link(name, self.ports[name], self.ports["hub"]) for name in NODES},
-            "clients": Link("clients", self.ports["clients"], self.ports["hub"]),
-            "provider": Link("provider", self.ports["hub-provider"], self.ports["provider"]),
+            **{name: Link(self.ports[name], self.ports["hub"], self.host(name)) for name in NODES},
+            "clients": Link(self.ports["clients"], self.ports["hub"]),
+            "provider": Link(self.ports["hub-provider"], self.ports["provider"]),
         }
 
     @property
@@ -121,6 +124,10 @@ class Fleet:
     def url(self) -> str:
         """The hub, for the clients."""
         return f"http://127.0.0.1:{self.ports['clients']}"
+
+    def host(self, name: str) -> str:
+        """Where a node finds its link to the hub."""
+        return self.wires[name].address if name in self.wires else LOCAL
 
     def home(self, name: str) -> Path:
         return self.folder / "machines" / name / "home"
@@ -154,12 +161,14 @@ class Fleet:
                 if name in ("hub", "n1"):
                     self.abilities.mount(self.home(name), DISK)
                 (self.folder / "machines" / name / "boot_id").write_text(f"{uuid.uuid4()}\n")
+        for wire in self.wires.values():
+            wire.lay()
         self.repositories()
         ports = {**self.ports, "provider": self.ports["hub-provider"]}
         settings = HUB_SETTINGS.format(**ports, remotes=self.remotes)
         (self.home("hub") / "tenure.toml").write_text(settings)
         for name in NODES:
-            settings = NODE_SETTINGS.format(name=name, port=self.ports[name])
+            settings = NODE_SETTINGS.format(name=name, host=self.host(name), port=self.ports[name])
             settings += "".join(RECIPIENT.format(name=one, pool=POOL) for one in ("a", "b", "c"))
             (self.home(name) / "tenure.toml").write_text(settings)
 
@@ -201,9 +210,10 @@ class Fleet:
                 self.tokens[name] = (await client.issue_token(name, "operator")).token
         for name in NODES:
             join = (await self.tenure("hub", "token", "issue", name, "--role", "join")).strip()
-            await self.tenure(name, "enroll", f"http://127.0.0.1:{self.ports[name]}", stdin=join)
+            await self.tenure(name, "enroll", f"http://{self.host(name)}:{self.ports[name]}", stdin=join)
             words = tenure_words(self.home(name), "node", "--json")
-            self.add(name, self.abilities.on_machine(self.folder / "machines" / name / "boot_id", words))
+            words = self.abilities.on_machine(self.folder / "machines" / name / "boot_id", words)
+            self.add(name, self.wires[name].words(words) if name in self.wires else words)
 
     def add(self, name: str, words: list[str]) -> None:
         program = Program(name, words, self.env(name), self.folder / "logs" / f"{name}.log")

@@ -54,10 +54,9 @@ class Injector:
         began = time.monotonic_ns()
         try:
             hit = await getattr(self, f"do_{fault.kind}")(fault)
-        except OSError as error:
-            hit = False
-            name = f"{name}: {error}"
-        (self.counts if hit else self.idle)[name if hit else f"{fault.kind} {fault.target}"] += 1
+        except (OSError, subprocess.SubprocessError) as error:
+            hit, name = False, f"{name}: {error}"
+        (self.counts if hit else self.idle)[name] += 1
         line = {"began_ns": began, "ended_ns": time.monotonic_ns(), "hit": hit, **msgspec.to_builtins(fault)}
         self._log.write(json.dumps(line) + "\n")
         self._log.flush()
@@ -126,6 +125,14 @@ class Injector:
         with contextlib.suppress(asyncio.CancelledError):
             await passed(fault.for_s)
         link.become("open")
+        return True
+
+    async def do_lost(self, fault: Fault) -> bool:
+        wire = self.fleet.wires[fault.target]
+        await asyncio.to_thread(wire.lose)
+        with contextlib.suppress(asyncio.CancelledError):
+            await passed(fault.for_s)
+        await asyncio.to_thread(wire.heal)
         return True
 
     # -- disk, clock, processor, provider

@@ -1,16 +1,25 @@
-"""What a run has left on the machine: processes, control groups, shared memory, mounts."""
+"""What a run has left on the machine: processes, mounts, networks, control groups, shared memory; and how it is removed.
+
+A run cleans up after itself; its reaper does if it is killed; and if both are, the next run does before it begins."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
 from tests.chaos.fleet import Fleet
-from tests.chaos.processes import kill_all, seen
+from tests.chaos.network import networks_of, remove_networks
+from tests.chaos.processes import birth, kill_all, seen
 
+PREFIX = "tenure-chaos-"
+DRIVER = "driver"
+BOUND_S = 60
 SHARED = Path("/dev/shm")
 CGROUPS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 
@@ -55,19 +64,71 @@ def groups_of(folder: Path) -> list[Path]:
     return [one for root in CGROUPS if root.is_dir() for one in root.glob("**/tenure-*") if one.name in names]
 
 
-def clean_up(run: str, folder: Path, unmount: Any) -> None:
+def claim(folder: Path) -> None:
+    """Say in the run's folder who drives it, so that a later start can tell whether it still goes on."""
+    (folder / DRIVER).write_text(f"{os.getpid()} {birth(os.getpid())}\n")
+
+
+def release(folder: Path) -> None:
+    """The folder is no run's any more: it is kept for somebody to look at, and no later start touches it."""
+    (folder / DRIVER).unlink(missing_ok=True)
+
+
+def clean_up(folder: Path) -> None:
     """Nothing of the run stays on the machine but its folder. May be done again."""
-    kill_all(run)
-    unmount()
+    kill_all(str(folder))
+    for mounted in mounts_below(folder):
+        subprocess.run(["umount", "-l", str(mounted)], check=False, timeout=BOUND_S, capture_output=True)
+    remove_networks(folder)
     for group in groups_of(folder):
         with contextlib.suppress(OSError):
             group.rmdir()
     for file in SHARED.glob("*faketime_s*_*"):
         # Their names end with the pid of who made them; those of a live process are somebody's.
         pid = file.name.rpartition("_")[2]
-        if pid.isdecimal() and look_gone(int(pid)):
+        if pid.isdecimal() and birth(int(pid)) is None:
             file.unlink(missing_ok=True)
 
 
-def look_gone(pid: int) -> bool:
-    return not Path(f"/proc/{pid}").exists()
+def clear_killed_runs(runs: Path) -> Iterator[str]:
+    """Clean up after each run below a folder that was killed together with its reaper, and say what was there.
+
+    Raises:
+        RuntimeError: something of one of them cannot be removed.
+    """
+    for mark in sorted(runs.glob(f"{PREFIX}*/{DRIVER}")):
+        folder = mark.parent
+        pid, _, began = mark.read_text().strip().partition(" ")
+        if str(birth(int(pid))) == began:
+            yield f"another run goes on in {folder} (process {pid}); it is left alone"
+            continue
+        there = what_is_left(folder)
+        clean_up(folder)
+        if rest := what_is_left(folder):
+            raise RuntimeError(f"of a killed run in {folder} this cannot be removed: {', '.join(rest)}")
+        shutil.rmtree(folder, ignore_errors=True)
+        yield f"cleared a run that was killed, {folder}: its folder, {', '.join(there) or 'nothing else'}"
+
+
+def what_is_left(folder: Path) -> list[str]:
+    """What of a run is on the machine beside its folder, counted."""
+    counts = {
+        "processes": len(seen(str(folder))),
+        "mounts": len(mounts_below(folder)),
+        "networks": len(networks_of(folder)),
+        "control groups": len(groups_of(folder)),
+    }
+    return [f"{count} {what}" for what, count in counts.items() if count]
+
+
+def keep_disks(folder: Path) -> None:
+    """Copy what is on the run's own disks to beside where they are mounted, so that it can be looked at later."""
+    for mounted in mounts_below(folder):
+        copy = mounted.with_name(f"{mounted.name}-kept")
+        subprocess.run(["cp", "-a", str(mounted), str(copy)], check=False, timeout=BOUND_S)
+
+
+def mounts_below(folder: Path) -> list[Path]:
+    table = Path("/proc/self/mountinfo").read_text().splitlines()
+    places = (Path(line.split()[4]) for line in table)
+    return [one for one in places if one.is_relative_to(folder)]

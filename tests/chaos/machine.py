@@ -1,5 +1,5 @@
-"""What this machine lets a run do beyond signals and proxies: own disks, own boot ids, own clocks. What it does not let is
-said in the summary, and the faults that need it are left out."""
+"""What this machine lets a run do beyond signals and proxies: own disks, own boot ids, own clocks, own networks. What it does
+not let is said in the summary, and the faults that need it are left out."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.chaos.network import can_lose
+
 LIBRARY = "*/faketime/libfaketime.so.1"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 BOUND_S = 120
@@ -19,29 +21,41 @@ CLOCK = Path(__file__).with_name("clock")
 class Abilities:
     """What can be done here, found by trying."""
 
-    def __init__(self, trial: Path, without: Sequence[str] = ()) -> None:
-        self.mounts: list[Path] = []
+    def __init__(self, folder: Path, without: Sequence[str] = ()) -> None:
+        self._without = without
         self.faketime = None if "clock" in without else found_faketime()
         root = sys.platform == "linux" and os.geteuid() == 0
+        trial = folder / "trial"
+        trial.mkdir()
+        (trial / "boot_id").write_text("trial\n")
         self.can_mount = root and tried(["unshare", "-m", "mount", "-t", "tmpfs", "none", str(trial)])
         self.can_reboot = root and tried(
             ["unshare", "-m", "mount", "--bind", str(trial / "boot_id"), BOOT_ID]
         )
-        self.has_proc = Path("/proc/self/environ").exists()
+        self.can_lose = root and "lost" not in without and can_lose(folder)
 
     @property
     def missing(self) -> list[str]:
         """What is left out, in words."""
         told = {
-            "full disks: no right to mount a tmpfs here": self.can_mount,
+            "disk (full disks): no right to mount a tmpfs here": self.can_mount,
             "new boot ids (a machine's restart keeps the old one): no right to bind over /proc here": self.can_reboot,
-            "clock steps: libfaketime is not installed (Debian's package `faketime`)": self.faketime
-            is not None,
+            "lost (lost packets; links are cut by proxies all the same): no right to make network namespaces here": (
+                self.can_lose or "lost" in self._without
+            ),
+            "clock (clock steps): libfaketime is not installed (Debian's package `faketime`)": (
+                self.faketime is not None or "clock" in self._without
+            ),
         }
-        return [what for what, there in told.items() if not there]
+        asked = [f"{kind}: as was asked for (--without {kind})" for kind in self._without]
+        return [*asked, *(what for what, there in told.items() if not there)]
 
     def can(self, kind: str) -> bool:
-        return {"disk": self.can_mount, "clock": self.faketime is not None}.get(kind, True)
+        return {
+            "disk": self.can_mount,
+            "clock": self.faketime is not None,
+            "lost": self.can_lose,
+        }.get(kind, True)
 
     def clock_env(self, file: Path) -> dict[str, str]:
         """The variables that give a process a wall clock whose distance from the real one stands in a file."""
@@ -51,7 +65,8 @@ class Abilities:
             "LD_PRELOAD": self.faketime,
             "PYTHONPATH": os.pathsep.join((str(CLOCK), *filter(None, [os.environ.get("PYTHONPATH")]))),
             "FAKETIME_TIMESTAMP_FILE": str(file),
-            "FAKETIME_NO_CACHE": "1",
+            # The file is looked at once a second. Looking each time costs more than all else that the hub does.
+            "FAKETIME_CACHE_DURATION": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
             # Else a timed wait on a condition, by which Python threads take turns, takes hundreds of times as long.
             "FAKETIME_FORCE_MONOTONIC_FIX": "0",
@@ -69,7 +84,6 @@ class Abilities:
     def mount(self, folder: Path, size: str) -> None:
         if self.can_mount:
             ran(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tenure-chaos", str(folder)])
-            self.mounts.append(folder)
 
     def fill(self, folder: Path) -> None:
         """No byte more fits: the file system is made as small as what is on it."""
@@ -79,18 +93,6 @@ class Abilities:
 
     def free(self, folder: Path, size: str) -> None:
         ran(["mount", "-o", f"remount,size={size}", str(folder)])
-
-    def keep(self, folder: Path) -> None:
-        """Copy what is on the run's own disks to where they were mounted, so that it can be looked at, and unmount."""
-        for mounted in list(self.mounts):
-            copy = mounted.with_name(f"{mounted.name}-kept")
-            subprocess.run(["cp", "-a", str(mounted), str(copy)], check=False, timeout=BOUND_S)
-        self.unmount()
-
-    def unmount(self) -> None:
-        for mounted in list(self.mounts):
-            subprocess.run(["umount", "-l", str(mounted)], check=False, timeout=BOUND_S, capture_output=True)
-            self.mounts.remove(mounted)
 
 
 def found_faketime() -> str | None:

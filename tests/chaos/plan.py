@@ -33,6 +33,7 @@ DECK: tuple[tuple[str, str, int], ...] = (
     ("stop", "runner", 2),
     ("stop", "harness", 1),
     *((how, link, 1) for how in ("cut", "hole", "deaf", "slow") for link in LINKS),
+    *(("lost", node, 1) for node in NODES),
     ("disk", "hub", 2),
     ("disk", "n1", 1),
     ("clock", "hub", 2),
@@ -42,6 +43,7 @@ DECK: tuple[tuple[str, str, int], ...] = (
     ("forge", "provider", 6),
 )
 """Kind, target, and how often it lies in the deck that is dealt again and again."""
+KINDS = tuple(dict.fromkeys(kind for kind, _, _ in DECK))
 
 
 class Fault(Struct, frozen=True):
@@ -80,7 +82,7 @@ def drawn(chance: random.Random, number: int, at_s: float, kind: str, target: st
     for_s, value, what = 0.0, chance.random(), ""
     if kind in ("kill", "machine"):
         for_s = chance.choice((0.0, 0.2, 1.0, 3.0, LONG_S + 1))
-    elif kind in ("stop", "cut", "hole", "deaf"):
+    elif kind in ("stop", "cut", "hole", "deaf", "lost"):
         for_s = chance.choice((0.5, LEASE_S - 1, LEASE_S + 1, LONG_S + 2))
     elif kind == "slow":
         for_s, value = chance.uniform(3, 8), chance.choice((0.05, 0.3, 1.0))

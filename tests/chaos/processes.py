@@ -17,6 +17,7 @@ from msgspec import Struct
 
 RUNNER = "/node/runner/"
 RUN, MACHINE, ATTEMPT = "CHAOS_RUN", "CHAOS_MACHINE", "TENURE_ATTEMPT_MARKER"
+DEAD = ("Z", "X")
 END_S = 10.0
 
 
@@ -53,12 +54,12 @@ def look(pid: int, run: str) -> Seen | None:
         pairs = (one.partition("=") for one in told.split("\0"))
         variables = {name: value for name, _, value in pairs}
         machine = variables.get(MACHINE, "") if variables.get(RUN) == run else machine_of(folder, words, run)
-        stat = (folder / "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
-    if machine is None or stat[0] in ("Z", "X"):
+    began = birth(pid)
+    if machine is None or began is None:
         return None
-    return Seen(pid, int(stat[19]), words, machine, variables.get(ATTEMPT, ""))
+    return Seen(pid, began, words, machine, variables.get(ATTEMPT, ""))
 
 
 def machine_of(folder: Path, words: tuple[str, ...], run: str) -> str | None:
@@ -73,13 +74,18 @@ def machine_of(folder: Path, words: tuple[str, ...], run: str) -> str | None:
     return next((one.removeprefix(below).split("/")[0] for one in paths if one.startswith(below)), None)
 
 
+def birth(pid: int) -> int | None:
+    """When a process that is alive began, in ticks since the boot."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if stat[0] in DEAD else int(stat[19])
+
+
 def send(one: Seen, number: signal.Signals) -> bool:
     """Whether it was still that process."""
-    try:
-        stat = Path(f"/proc/{one.pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return False
-    if int(stat[19]) != one.began or stat[0] in ("Z", "X"):
+    if birth(one.pid) != one.began:
         return False
     with contextlib.suppress(ProcessLookupError):
         os.kill(one.pid, number)

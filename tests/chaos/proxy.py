@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 
 CHUNK_BYTES = 65_536
+LOCAL = "127.0.0.1"
 
 
 class Link:
-    """What listens on `port` and leads to `target`. `how`:
+    """What listens on `port` of `host` and leads to `target`, a port of this machine. `how`:
 
     - `open`: everything passes
     - `cut`: nobody gets through, and who was through is reset
@@ -20,14 +21,14 @@ class Link:
     When a hole or a deaf link opens again its connections are reset, as a router does that has lost its table; what was
     swallowed stays so."""
 
-    def __init__(self, name: str, port: int, target: int) -> None:
-        self.name, self.port, self.target = name, port, target
+    def __init__(self, port: int, target: int, host: str = LOCAL) -> None:
+        self.port, self.target, self.host = port, target, host
         self.how, self.pause_s = "open", 0.0
         self._writers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(self._connected, self.host, self.port)
 
     async def stop(self) -> None:
         if self._server is not None:
@@ -50,7 +51,7 @@ class Link:
         self._writers.add(writer)
         onward: asyncio.StreamWriter | None = None
         try:
-            answers, onward = await asyncio.open_connection("127.0.0.1", self.target)
+            answers, onward = await asyncio.open_connection(LOCAL, self.target)
             self._writers.add(onward)
             both = [
                 asyncio.ensure_future(self._pump(reader, onward, back=False)),

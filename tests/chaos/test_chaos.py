@@ -1,43 +1,152 @@
 """A short run of the real thing, and that what it is judged by can fail."""
 
 import asyncio
+import os
+import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
-from tests.chaos.checks import effects_once, starts_once, unknowns_listed, verdicts_true
+from tenure.sim.checkers.checking import check
+from tenure.sim.checkers.entry import Applied, Entry, Read, Recorded, Start, Submit
+from tenure.sim.checkers.history import History, load
+from tests.chaos.__main__ import options
+from tests.chaos.checks import effects_once, verdicts_true
 from tests.chaos.fleet import free_ports
+from tests.chaos.leftovers import DRIVER, PREFIX, claim, clear_killed_runs, what_is_left
+from tests.chaos.machine import Abilities, found_faketime
 from tests.chaos.outside import counted
-from tests.chaos.plan import DECK, plan
-from tests.chaos.processes import seen
+from tests.chaos.plan import DECK, KINDS, plan
+from tests.chaos.processes import RUN, seen
 from tests.chaos.provider import KeptState, whole_lines
 from tests.chaos.proxy import Link
 from tests.eventually import eventually
 
 ROOT = Path(__file__).parents[2]
-SHORT_S = 55
+BOUND_S = 240
+ENDED_PID = 4_194_305
+"""More than any kernel gives out."""
 LINUX = pytest.mark.skipif(
     sys.platform != "linux", reason="processes are found by their environment in /proc"
 )
 
 
-@LINUX
-def test_a_short_run_of_real_processes_under_faults_ends_without_a_violation() -> None:
-    words = [sys.executable, "-m", "tests.chaos", "--minutes", "0.25", "--seed", "4", "--brief"]
-    ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=4 * SHORT_S, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "violations: 0" in ran.stdout
+class ShortRun(Struct, frozen=True):
+    code: int
+    said: str
+    history: History
+
+
+@pytest.fixture(scope="module")
+def short_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShortRun]:
+    runs = tmp_path_factory.mktemp("runs")
+    words = [sys.executable, "-m", "tests.chaos", "--minutes", "0.25", "--seed", "4", "--brief", "--keep"]
+    ran = subprocess.run(
+        words,
+        cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(runs)},
+        capture_output=True,
+        text=True,
+        timeout=BOUND_S,
+        check=False,
+    )
+    (folder,) = runs.glob(f"{PREFIX}*")
+    yield ShortRun(ran.returncode, ran.stdout + ran.stderr, load((folder / "history.jsonl").open("rb")))
+    shutil.rmtree(runs)
 
 
 @LINUX
-def test_nothing_is_left_of_a_run_whose_driver_was_killed() -> None:
+def test_a_short_run_of_real_processes_under_faults_ends_without_a_violation(short_run: ShortRun) -> None:
+    assert short_run.code == 0, short_run.said
+    assert "violations: 0" in short_run.said
+
+
+@LINUX
+@pytest.mark.parametrize(
+    "doctored",
+    ["acknowledged", "effects_once", "fences", "starts", "monotonic", "idempotent", "unknowns"],
+)
+def test_the_same_run_with_its_history_doctored_is_found_out(short_run: ShortRun, doctored: str) -> None:
+    entries = DOCTORS[doctored](list(short_run.history.entries))
+    assert doctored in {one.checker.removeprefix("record: ") for one in check(History(entries))}
+
+
+def forget_a_task(entries: list[Entry]) -> list[Entry]:
+    """The Task that was acknowledged first is in no read any more, and whoever asks for it is told that it is not there."""
+    lost = next(one.task_id for one in entries if isinstance(one, Submit) and one.acknowledged_at)
+    assert lost is not None
+
+    def without(one: Read) -> Read:
+        tasks = tuple(view for view in one.tasks if view.task_id != lost)
+        return replace(one, tasks=tasks, missing=one.missing if tasks else (*one.missing, lost))
+
+    return [
+        without(one) if isinstance(one, Read) and lost in {view.task_id for view in one.tasks} else one
+        for one in entries
+    ]
+
+
+def repeat(kind: type[Entry]) -> Callable[[list[Entry]], list[Entry]]:
+    """What really happened once happened twice."""
+    return lambda entries: [*entries, next(one for one in entries if isinstance(one, kind))]
+
+
+def grant_under_an_old_fence(entries: list[Entry]) -> list[Entry]:
+    """The last grant of the record has the fence of the first."""
+    grants = [one for one in entries if isinstance(one, Recorded) and one.kind == "delivery_granted"]
+    old = replace(grants[-1], body=grants[-1].body | {"fence": 0})
+    return [old if one is grants[-1] else one for one in entries]
+
+
+def go_back(entries: list[Entry]) -> list[Entry]:
+    """After the end a Task that had ended is read as working."""
+    read = next(one for one in reversed(entries) if isinstance(one, Read) and one.every_task)
+    assert read.ended is not None
+    view = replace(read.tasks[0], state="working")
+    return [
+        *entries,
+        replace(read, began=read.ended + 1, ended=read.ended + 2, tasks=(view,), every_task=False),
+    ]
+
+
+def answer_with_another(entries: list[Entry]) -> list[Entry]:
+    """A key that was acknowledged is acknowledged again, as another Task."""
+    first, other, *_ = (one for one in entries if isinstance(one, Submit) and one.task_id)
+    return [*entries, replace(first, task_id=other.task_id)]
+
+
+def ask_nobody(entries: list[Entry]) -> list[Entry]:
+    """An Attempt whose end nobody knows was never on the list of questions."""
+    read = next(one for one in reversed(entries) if isinstance(one, Read) and one.every_task)
+    view = replace(read.tasks[0], tries=(replace(read.tasks[0].tries[0], number=77, verdict="unknown"),))
+    return [replace(one, tasks=(view,)) if one is read else one for one in entries]
+
+
+DOCTORS: dict[str, Callable[[list[Entry]], list[Entry]]] = {
+    "acknowledged": forget_a_task,
+    "effects_once": repeat(Applied),
+    "fences": grant_under_an_old_fence,
+    "starts": repeat(Start),
+    "monotonic": go_back,
+    "idempotent": answer_with_another,
+    "unknowns": ask_nobody,
+}
+
+
+@LINUX
+def test_nothing_is_left_of_a_run_whose_driver_was_killed(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "tests.chaos", "--minutes", "1", "--seed", "1"]
-    driver = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    driver = subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
     assert driver.stdout is not None
     folder = Path(driver.stdout.readline().split()[1])
     run = str(folder)
@@ -45,9 +154,74 @@ def test_nothing_is_left_of_a_run_whose_driver_was_killed() -> None:
     driver.kill()
     driver.wait(10)
     driver.stdout.close()
-    eventually(lambda: not seen(run), within_s=30, what="the end of every process of the run")
-    eventually(lambda: str(folder) not in Path("/proc/self/mountinfo").read_text(), within_s=30)
-    subprocess.run(["rm", "-rf", str(folder)], check=True, timeout=60)
+    eventually(lambda: not what_is_left(folder), within_s=30, what="the end of all that is of the run")
+    shutil.rmtree(folder)
+
+
+@LINUX
+def test_a_start_clears_what_a_killed_run_has_left_and_says_so(tmp_path: Path) -> None:
+    killed, live, kept = (tmp_path / f"{PREFIX}{name}" for name in ("killed", "live", "kept"))
+    for one in (killed, live, kept):
+        one.mkdir()
+    (killed / DRIVER).write_text(f"{ENDED_PID} 1\n")
+    claim(live)
+    words = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
+    stray = subprocess.Popen(words, env={RUN: str(killed)})
+    eventually(lambda: seen(str(killed)), what="the process that is in the way")
+    told = list(clear_killed_runs(tmp_path))
+    assert told == [
+        f"cleared a run that was killed, {killed}: its folder, 1 processes",
+        f"another run goes on in {live} (process {os.getpid()}); it is left alone",
+    ]
+    assert stray.wait(10) < 0
+    assert sorted(tmp_path.iterdir()) == sorted((live, kept))
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--minutes 0", "--minutes -1", "--minutes nan", "--minutes soon", "--without rain", "--plant rain"],
+)
+def test_what_cannot_be_run_is_refused_before_anything_starts(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as refused:
+        options().parse_args(words.split())
+    assert refused.value.code == 2
+    assert words.split()[1] in capsys.readouterr().err
+
+
+def test_what_is_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr("tests.chaos.machine.LIBRARY", "nowhere/libfaketime.so.1")
+    poor = Abilities(tmp_path, without=("slow",))
+    assert [one.split()[0] for one in poor.missing] == ["slow:", "disk", "new", "lost", "clock"]
+    assert [kind for kind in KINDS if not poor.can(kind)] == ["lost", "disk", "clock"]
+
+
+@pytest.mark.skipif(found_faketime() is None, reason="libfaketime is not installed")
+def test_the_clock_of_a_process_that_runs_follows_what_its_machine_is_told(tmp_path: Path) -> None:
+    clock = tmp_path / "clock"
+    clock.write_text("+0")
+    env = Abilities(tmp_path).clock_env(clock)
+    script = "import sys, time\nfor _ in sys.stdin: print(time.time(), flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        asked, answered = process.stdin, process.stdout
+
+        def ahead_s() -> float:
+            asked.write("now\n")
+            asked.flush()
+            return float(answered.readline()) - time.time()
+
+        assert abs(ahead_s()) < 60
+        clock.write_text("+3600")
+        eventually(lambda: 3500 < ahead_s() < 3700, within_s=30, what="an hour ahead")
+        clock.write_text("-90")
+        eventually(lambda: -150 < ahead_s() < -30, within_s=30, what="a minute and a half back")
+        process.stdin.close()
 
 
 def test_the_same_seed_is_the_same_plan_and_every_kind_comes_up() -> None:
@@ -85,7 +259,7 @@ async def test_a_link_passes_swallows_and_is_cut_as_it_is_told() -> None:
 
     server = await asyncio.start_server(echo, "127.0.0.1", 0)
     async with server:
-        link = Link("one", free_ports(1)[0], server.sockets[0].getsockname()[1])
+        link = Link(free_ports(1)[0], server.sockets[0].getsockname()[1])
         await link.start()
         reader, writer = await asyncio.open_connection("127.0.0.1", link.port)
         writer.write(b"there")
@@ -119,35 +293,8 @@ def test_an_effect_that_was_done_twice_or_lost_or_guessed_is_told() -> None:
     assert effects_once(said[:1], Counter({("op-00001", "comment"): 1})) == []
 
 
-def test_a_start_that_may_not_be_is_told() -> None:
-    marks = [{"mark": "start", "delivery": one} for one in ("d_1", "d_1", "d_2", "d_3", "d_4")]
-    bodies: list[Any] = [
-        ("delivery_acknowledged", {"delivery_id": one}, None) for one in ("d_1", "d_3", "d_4")
-    ]
-    bodies.append(("handed_back", {"delivery_id": "d_3"}, None))
-    assert starts_once(marks, bodies) == [
-        "the agent began 2 times for d_1",
-        "the agent began for d_2, whose receipt was never accepted",
-        "the agent began for d_3, which then was handed_back",
-    ]
-
-
 def test_a_completed_attempt_whose_agent_never_came_to_its_end_is_told() -> None:
     tries = (SimpleNamespace(number=1, verdict="completed"), SimpleNamespace(number=2, verdict="completed"))
     final: Any = SimpleNamespace(attempts={"t_1": tries})
     marks = [{"mark": "end", "task": "t_1", "attempt": 2, "word": "exit 0"}]
     assert verdicts_true(final, marks) == ["t_1/1 is completed, and its agent last said nothing"]
-
-
-def test_an_unknown_outcome_of_which_nobody_was_asked_is_told() -> None:
-    events: list[Any] = [
-        ("lease_revoked", {"number": number}, SimpleNamespace(stream="t_1")) for number in (1, 2, 3)
-    ]
-    items: Any = tuple(
-        SimpleNamespace(kind="unknown", subject=f"t_1/{number}", item_id=f"unknown:t_1/{number}", open=True)
-        for number in (1, 2)
-    )
-    assert unknowns_listed(events, items, {"unknown:t_1/1": "unknown"}) == [
-        "t_1/2 is unknown, its question is open and was not on the list that the person read",
-        "t_1/3 ended as unknown, and nobody was asked",
-    ]

@@ -69,10 +69,9 @@ def task(chance: random.Random, op: str, place: dict[str, str], before: list[str
     effects: list[Step] = [["effect", kind] for kind in chance.sample(KINDS, count)]
     if chance.random() < 0.08:
         effects = [["command"]]
-    turns: list[list[Step]] = []
     # The last of them ends well, so that no task is refused for lack of room for ever.
-    for turn in (steps(chance, pushes=pushes), steps(chance, pushes=pushes), [["work", 0.2], COMPLETED]):
-        turns.append([*turn[:1], *effects, *turn[1:]])
+    turns = [steps(chance, pushes=pushes), steps(chance, pushes=pushes), [["work", 0.2], COMPLETED]]
+    turns = [[*turn[:1], *effects, *turn[1:]] for turn in turns]
     script = {"op": op, "tenure": place["tenure"], "attempts": turns}
     relation: dict[str, Any] = {}
     if before and chance.random() < 0.25:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tenure.core import commands as cm
 from tenure.core.attempt import AttemptState, Outcome, Verdict
+from tenure.core.attention import Attention
 from tenure.core.canonical import digest
+from tenure.core.delivery import Delivery
 from tenure.core.late import Late
 from tests.core.lab import Lab
 
@@ -134,8 +137,35 @@ def test_a_copy_of_a_disk_cannot_hand_back_what_the_original_may_be_running(lab:
     assert lab.run(cm.HandBack(lab.proof(delivery), "nothing is in my store")).answer == "stale_fence"
     assert lab.attempt(task_id).state is AttemptState.DELIVERED
     assert lab.claim(node) == []
-    lab.lose(delivery)
+    lab.pass_s(lab.terms.lease_ttl_ms / 1000)
+    assert lab.sweep() == ["suspect"]
+    assert "restarted meanwhile, or a copy of its disk" in lab.reason(task_id).sentence
+    lab.pass_s(lab.terms.suspect_grace_ms / 1000)
+    assert lab.sweep() == ["revoked"]
     assert lab.open_items() == ["unknown"]
+    (item,) = (one for one in lab.world.every(Attention) if one.open)
+    assert "restarted meanwhile, or a copy of its disk" in item.summary
+
+
+def test_a_hand_back_of_what_the_same_boot_acknowledged_is_taken_whatever_other_boots_came_before(
+    lab: Lab,
+) -> None:
+    node = lab.node(boot="old")
+    lab.node(boot="new")
+    task_id = lab.submit()
+    delivery = lab.work(node)
+    lab.node(boot="new")
+    assert lab.ack(delivery) == "other_incarnation"
+    assert lab.run(cm.HandBack(lab.proof(delivery), "never started")).answer == "handed_back"
+    assert lab.attempt(task_id).state is AttemptState.PENDING
+
+
+def test_a_hand_back_of_what_was_acknowledged_before_boots_were_kept_is_taken(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    lab.world.entities[Delivery][delivery.delivery_id] = replace(delivery, boot_id=None)
+    lab.node(boot="another")
+    assert lab.run(cm.HandBack(lab.proof(delivery), "never started")).answer == "handed_back"
+    assert lab.attempt(task_id).state is AttemptState.PENDING
 
 
 def test_a_late_hand_back_across_a_restart_of_the_machine_frees_the_slot(lab: Lab) -> None:

@@ -198,6 +198,15 @@ def test_what_continues_a_disproved_task_stands_for_it(lab: Lab) -> None:
     assert [one.task_id for one in lab.claim(node)] == [dependent]
 
 
+def test_a_challenge_of_what_another_task_stands_for_keeps_nobody(lab: Lab) -> None:
+    node, task_id, delivery = lab.running(policy="once")
+    lab.report(delivery, Verdict.FAILED)
+    dependent = lab.submit(after=(task_id,))
+    lab.run(cm.ReleaseDependent(dependent, continued(lab, node, task_id)))
+    assert challenge(lab, task_id, about=About.FAILURE) == cm.Done()
+    assert [one.task_id for one in lab.claim(node)] == [dependent]
+
+
 def test_what_stands_for_another_can_be_disproved_too(lab: Lab) -> None:
     node, task_id, delivery = lab.running(policy="once")
     lab.report(delivery, Verdict.FAILED)

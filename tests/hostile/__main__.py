@@ -3,6 +3,8 @@
 `python -m tests.hostile api [OPERATION …] [--examples N] [--seed N] [--sqlite]`: the API with anything.
 `python -m tests.hostile commands [--lines N] [--seed N]`: the command line with anything.
 `python -m tests.hostile decoders [DECODER …] [--inputs N] [--seed N]`: the decoders with what is nearly right.
+`python -m tests.hostile memory [DECODER …] [--mib N]`: what a decoder takes of memory, for an input at its bound, or of
+  so many MiB where that is larger.
 
 (`python -m tests.hostile.fuzz` is the fuzzer that is led by coverage.)"""
 
@@ -16,24 +18,26 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.hostile.decoders import DECODERS
+from tests.hostile.decoders import DECODERS, MIB
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.hostile")
-    parser.add_argument("what", choices=["api", "commands", "decoders"])
+    parser.add_argument("what", choices=["api", "commands", "decoders", "memory"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--examples", type=int, default=30)
     parser.add_argument("--lines", type=int, default=50)
     parser.add_argument("--inputs", type=int, default=2_000)
+    parser.add_argument("--mib", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sqlite", action="store_true")
     given = parser.parse_args(arguments)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        found = {"api": attack_api, "commands": attack_commands, "decoders": attack_decoders}[given.what](
-            given, Path(folder)
-        )
+        attacks = {
+            "api": attack_api, "commands": attack_commands, "decoders": attack_decoders, "memory": measure_memory,
+        }  # fmt: skip
+        found = attacks[given.what](given, Path(folder))
     say(f"{found} findings in {time.monotonic() - began:.0f} s")
     return 1 if found else 0
 
@@ -100,6 +104,25 @@ def attack_decoders(given: argparse.Namespace, _: Path) -> int:
                 say(f"{name} {number}: {error!r} of {data[:80]!r}")
             slowest = max(slowest, time.perf_counter() - began)
         say(f"{name:18} {given.inputs} inputs, the slowest {slowest * 1000:.0f} ms")
+    return found
+
+
+def measure_memory(given: argparse.Namespace, _: Path) -> int:
+    from tests.hostile.memory import allowed, worst
+
+    found = 0
+    say(
+        f"{'decoder':18} {'bytes':>9} {'taken':>10} {'times':>6} {'allowed':>10}  the dearest input; the bound stands in"
+    )
+    for name in given.names or sorted(DECODERS):
+        one = DECODERS[name]
+        most = worst(name, min(one.bound, given.mib * MIB))
+        is_more = most.peak > allowed(one, most.size)
+        found += is_more
+        say(
+            f"{name:18} {most.size:>9} {most.peak:>10} {most.times:>6.1f} {allowed(one, most.size):>10}"
+            f"  {most.shape}; {one.stated}{'  MORE' if is_more else ''}"
+        )
     return found
 
 

@@ -100,16 +100,24 @@ class Finding(NamedTuple):
 
 
 class Run:
-    """What was sent and found. `sent` by operation and role, `statuses` by operation."""
+    """What was sent and found. `answers`: how often each status, by operation and role."""
 
     def __init__(self) -> None:
-        self.sent: Counter[tuple[str, str]] = Counter()
-        self.statuses: dict[str, Counter[int]] = {}
+        self.answers: dict[tuple[str, str], Counter[int]] = {}
         self.findings: list[Finding] = []
 
     def note(self, operation: str, who: str, status: int) -> None:
-        self.sent[operation, who] += 1
-        self.statuses.setdefault(operation, Counter())[status] += 1
+        self.answers.setdefault((operation, who), Counter())[status] += 1
+
+    def sent(self, operation: str, who: str) -> int:
+        return self.answers.get((operation, who), Counter()).total()
+
+    def classes(self, operation: str, who: str) -> Counter[int]:
+        """How many answers by the first digit of their status."""
+        found: Counter[int] = Counter()
+        for status, count in self.answers.get((operation, who), Counter()).items():
+            found[status // 100] += count
+        return found
 
 
 def description_of_all() -> Any:
@@ -376,12 +384,16 @@ def conformance(case: Any, answer: Answer) -> Generator[str]:
 
 
 def told(run: Run) -> str:
-    """The run as a table."""
-    lines = [f"{'operation':28} {'sent':>6}  statuses"]
-    for operation, statuses in sorted(run.statuses.items()):
+    """The run as a table: of each operation and role how many were done and how many refused; `!` for each fault."""
+    lines = [f"{'2xx/4xx':26} {'sent':>6}" + "".join(f"{who:>11}" for who in WHO) + "  statuses"]
+    for operation in sorted({name for name, _ in run.answers}):
+        classes = [run.classes(operation, who) for who in WHO]
+        statuses = sum((run.answers.get((operation, who), Counter()) for who in WHO), Counter[int]())
         counts = " ".join(f"{status}:{count}" for status, count in sorted(statuses.items()))
-        lines.append(f"{operation:28} {sum(statuses.values()):>6}  {counts}")
+        cells = "".join(f"{f'{one[2]}/{one[4]}' + '!' * one[5]:>11}" for one in classes)
+        lines.append(f"{operation:26} {statuses.total():>6}{cells}  {counts}")
     kinds = Counter((one.operation, one.problem[:160]) for one in run.findings)
     lines += [f"{count} x {operation}: {problem}" for (operation, problem), count in kinds.most_common()]
-    lines.append(f"{sum(run.sent.values())} requests, {len(run.findings)} findings")
+    total = sum(one.total() for one in run.answers.values())
+    lines.append(f"{total} requests, {len(run.findings)} findings")
     return "\n".join(lines)

@@ -14,13 +14,13 @@ BOUND_S = 10.0
 
 
 class Request(NamedTuple):
-    """`path` is percent-encoded, as in a request line. `body`: whole, or as it arrives."""
+    """`path` is percent-encoded, as in a request line. `body`: whole, or as it arrives, with None for a sender who goes away."""
 
     method: str
     path: bytes
     query: bytes = b""
     headers: list[tuple[bytes, bytes]] = []  # noqa: RUF012 - never changed
-    body: bytes | AsyncIterator[bytes] = b""
+    body: bytes | AsyncIterator[bytes | None] = b""
 
 
 class Answer(NamedTuple):
@@ -86,16 +86,24 @@ class _Talk:
         body = self._request.body
         if not self._sent and not isinstance(body, bytes):
             async for piece in body:
+                if piece is None:
+                    break
                 return {"type": "http.request", "body": piece, "more_body": True}
-        if not self._sent:
-            self._sent = True
-            return {
-                "type": "http.request",
-                "body": body if isinstance(body, bytes) else b"",
-                "more_body": False,
-            }
+            else:
+                return self._end(b"")
+            self._gone.set()
+        if not self._sent and isinstance(body, bytes):
+            return self._end(body)
         await self._gone.wait()
         return {"type": "http.disconnect"}
+
+    def _end(self, body: bytes) -> dict[str, Any]:
+        self._sent = True
+        return {
+            "type": "http.request",
+            "body": body,
+            "more_body": False,
+        }
 
     async def _send(self, message: dict[str, Any]) -> None:
         if message["type"] == "http.response.start":

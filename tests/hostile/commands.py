@@ -15,8 +15,8 @@ STARTING = frozenset(
     {"up", "hub", "node", "enroll", "demo main", "demo race", "demo recovery", "demo cancel"}
 )
 """They start processes, or become one."""
-STAYING = frozenset({"run", "watch", "mcp"})
-"""They go on until something happens."""
+STAYING = frozenset({"run", "watch", "mcp", "sim run", "sim explore", "sim faults"})
+"""They go on until something happens, or for as long as they are told to."""
 WHOLE_MACHINE = frozenset({"down", "gc", "doctor", "notify test"})
 """They are about more than the folder that they are given, or call somebody."""
 ATTACKED = sorted(set(COMMANDS) - STARTING - STAYING - WHOLE_MACHINE)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
+import os
 import random
 import shutil
 import tempfile
@@ -24,7 +26,7 @@ from tenure import errors as er
 from tenure.cli.asking import more_budget, policy_file, task_file, task_name, task_request
 from tenure.cli.asking.task_options import TaskOptions
 from tenure.cli.process import process_mark
-from tenure.cli.text import moment, money
+from tenure.cli.text import evidence, moment, money
 from tenure.client import event_stream
 from tenure.core import limits
 from tenure.core.policy import BUILT_IN
@@ -38,14 +40,17 @@ from tenure.hub.leg_bounds import (
     check_renewal,
     check_snapshot,
 )
+from tenure.hub.push import change, hook, secret_rules, talk
 from tenure.hub.queries import place_in
 from tenure.node.run import folder as run_folder
 from tenure.node.run import messages, output
 from tenure.node.runner import record, request, spool
+from tenure.node.worktree.own_repository import LINE_BYTES, OwnRepositories
+from tenure.node.worktree.worktree import OWN, folder_name
 from tenure.providers import exchange, inbound
-from tenure.runtime import credential_store, data_folder, recurrence, settings
+from tenure.runtime import cgi, credential_store, data_folder, recurrence, settings
 from tenure.servers.mcp import argument
-from tenure.servers.rest.git_routes import capability_of
+from tenure.servers.rest.git_routes import GitFace, capability_of
 from tenure.wire import api, codec
 from tenure.wire import legs as ws
 from tenure.wire.policies import PolicyRequest
@@ -270,6 +275,81 @@ def tool_arguments(data: bytes) -> Any:
             msgspec.convert(given, kind)
 
 
+# -- git, as agents speak it
+
+
+def git_address(data: bytes) -> Any:
+    """A method and an address on the first line, then headers, one a line."""
+    first, *lines = data.split(b"\n")
+    method, _, address = first.decode("utf-8", "replace").partition(" ")
+    path, _, query = address.partition("?")
+    headers = [(name, value) for name, _, value in (line.partition(b":") for line in lines)]
+    scope: Any = {
+        "path": path, "query_string": query.encode(), "method": method, "headers": headers,
+    }  # fmt: skip
+    return GitFace(NOBODY, scope, NOBODY, NOBODY)._request()
+
+
+NOBODY: Any = None
+
+
+def pkt_lines(data: bytes) -> Any:
+    """A section of packets, on the descriptor that the hook reads."""
+    path = at("packets", data)
+    kept, opened = os.dup(0), os.open(path, os.O_RDONLY)
+    try:
+        os.dup2(opened, 0)
+        return hook.read_section()
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+        os.close(opened)
+
+
+def push_question(data: bytes) -> Any:
+    """What a hook asks, with refs and options as an agent chose them."""
+    asked = msgspec.json.decode(data, type=talk.Question)
+    talk._again(asked.options)
+    talk.quarantine(FOLDER, asked.objects)
+    return [talk.pushed(*one) for one in asked.refs]
+
+
+def tree_listing(data: bytes) -> Any:
+    """Paths that an agent committed, as git lists them; and each as a link to the next."""
+    paths = [one for one in data.split(b"\0") if one]
+    sha = b"a" * 40
+    listing = b"".join(b":000000 120000 " + sha + b" " + sha + b" A\0" + path + b"\0" for path in paths)
+    entries = list(change.entries_of(listing))
+    assert [one.path for one in entries] == paths
+    for first, second in itertools.pairwise(paths):
+        change.leaves(first, second)
+    change._no_secret_paths(entries)
+    return entries
+
+
+def own_repository(data: bytes) -> Any:
+    """An agent's git folder in which HEAD, a branch, the packed refs and the reflog say this."""
+    worktree: Any = SimpleNamespace(attempt_id="t_1/1", branch="tenure/t_1")
+    own = FOLDER / "store" / OWN / folder_name(worktree.attempt_id)
+    for name in ("HEAD", "packed-refs", "logs/HEAD", "refs/heads/tenure/t_1"):
+        (own / name).parent.mkdir(parents=True, exist_ok=True)
+        (own / name).write_bytes(data)
+    store: Any = SimpleNamespace(root=FOLDER / "store")
+    return OwnRepositories(store, NOBODY, NOBODY, NOBODY)._said(worktree)
+
+
+def shown_evidence(data: bytes) -> Any:
+    """An Attempt's evidence, as commands show it. A hub takes it from any node."""
+    attempt: Any = SimpleNamespace(evidence=data.decode("utf-8", "replace"))
+    return (
+        evidence.changes_text(attempt),
+        evidence.not_stored_because(attempt),
+        evidence.left_uncommitted(attempt),
+        [evidence.patch_of(attempt).get(name) for name in ("text", "size_bytes", "truncated")],
+        evidence.output_tails(attempt),
+    )
+
+
 # -- what this machine stored
 
 
@@ -360,6 +440,16 @@ DECODERS: dict[str, Decoder] = {
     "forge_answer": Decoder(an_answer, exchange.ANSWER_BYTES, "providers/exchange.py ANSWER_BYTES"),
     "sent_events": Decoder(sent_events, event_stream.EVENT_BYTES, "client/event_stream.py EVENT_BYTES"),
     "tool_arguments": Decoder(tool_arguments, MIB, "the agent's own process", refuses=(ValueError, RecursionError)),
+    "git_address": Decoder(git_address, 65_536, "an HTTP head (uvicorn, 64 KiB)"),
+    "pkt_lines": Decoder(pkt_lines, hook.MOST_BYTES, "one packet, as git sends it", refuses=(ValueError,)),
+    "push_question": Decoder(
+        push_question, cgi.LINE_BYTES, "runtime/cgi.py LINE_BYTES",
+        refuses=(msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError),
+    ),
+    "tree_listing": Decoder(tree_listing, change.LISTING_BYTES, "hub/push/change.py LISTING_BYTES"),
+    "secret_content": Decoder(secret_rules.found, change.Bounds().blob_bytes, "hub/push/change.py Bounds.blob_bytes"),
+    "own_repository": Decoder(own_repository, LINE_BYTES, "node/worktree/own_repository.py LINE_BYTES, REFLOG_BYTES"),
+    "shown_evidence": Decoder(shown_evidence, limits.EVIDENCE_BYTES, "core/limits.py EVIDENCE_BYTES"),
     "run_folder": Decoder(run_files, MIB, "written by our own runner", same=outcome_again),
     "process_mark": Decoder(a_mark, process_mark.MAX_MARK_BYTES, "cli/process/process_mark.py MAX_MARK_BYTES"),
     "format_file": Decoder(a_format, MIB, "written by ourselves"),

@@ -29,9 +29,9 @@ def test_no_request_is_answered_by_a_fault_or_reaches_what_it_must_not(
         made.mkdir()
         return made
 
-    run = api.attack(NAMES[part::PARTS], examples=3, folder=folder, start=part)
+    run = api.attack(NAMES[part::PARTS], examples=2, folder=folder, start=part)
     assert not run.findings, "\n".join(map(str, run.findings[:3]))
-    assert min(run.sent[name, who] for name in NAMES[part::PARTS] for who in api.WHO) >= 3
+    assert min(run.sent(name, who) for name in NAMES[part::PARTS] for who in api.WHO) >= 2
 
 
 def test_every_operation_stands_in_the_table_of_who_may() -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 from tests.mutation.bench import Bench, with_bench
 from tests.mutation.mutants import Mutant, every_mutant
-from tests.mutation.reach import Reach, digest_of, measured
-from tests.mutation.record import CACHE, Record, Result, argued
+from tests.mutation.reach import Reach, measured
+from tests.mutation.record import CACHE, Record, Result, Suite, argued, file_digest
 from tests.mutation.swap import install
 
 SECOND_STAGE = ["tests/stateful"]
@@ -25,7 +25,7 @@ def main() -> int:
     mutants = every_mutant(tuple(options.only))
     if options.match:
         mutants = [one for one in mutants if options.match in one.name]
-    record = Record(Path(options.cache) / "results.jsonl", options.fresh)
+    record = Record(Path(options.cache), options.fresh)
     stages = [options.tests, SECOND_STAGE] if options.stateful else [options.tests]
     results: dict[str, Result] = {}
     for number, paths in enumerate(stages):
@@ -84,13 +84,16 @@ class Stage:
     def run(self, bench: Bench) -> None:
         reach = measured(bench, self.reach, self.fresh)
         bench.seconds = reach.seconds
-        tests_key = digest_of(*sorted({test.split("::")[0] for test in bench.items})) + f":{self.most}"
+        files = {file: file_digest(file) for file in sorted({test.split("::")[0] for test in bench.items})}
+        suite = self.record.suite(files, self.most)
         began = told = time.monotonic()
-        for done, (name, said) in enumerate(bench.forked(self._tasks(reach, tests_key), judge, self.jobs), 1):
+        for done, (name, said) in enumerate(
+            bench.forked(self._tasks(reach, suite, files), judge, self.jobs), 1
+        ):
             mutant = self.mutants[name]
             killed_by = said.get("killed_by") or (f"({said['ended']})" if "ended" in said else None)
             how = said.get("how", "")
-            self.results[name] = self.record.add(mutant, killed_by, how, said.get("tests", 0), tests_key)
+            self.results[name] = self.record.add(mutant, killed_by, how, said.get("tests", 0), suite)
             if killed_by is not None:
                 self.killers.setdefault(_group(mutant), Counter())[killed_by] += 1
             if time.monotonic() - told > EVERY_S:
@@ -98,24 +101,23 @@ class Stage:
                 alive = sum(one.killed_by is None for one in self.results.values())
                 sys.stderr.write(f"  {done} judged in {told - began:.0f} s, {alive} alive\n")
 
-    def _tasks(self, reach: Reach, tests_key: str) -> Iterator[tuple[str, Any]]:
+    def _tasks(self, reach: Reach, suite: str, files: Suite) -> Iterator[tuple[str, Any]]:
         for mutant in self.mutants.values():
-            known = self.record.known(mutant, tests_key)
+            known = self.record.known(mutant, suite)
             if known is not None:
                 self.results[mutant.name] = known
                 continue
-            yield mutant.name, (mutant, self._in_order(mutant, reach))
+            before = self.record.lived_through(mutant, suite)
+            changed = {file for file, digest in files.items() if before.get(file) != digest}
+            yield mutant.name, (mutant, self._in_order(mutant, reach, changed))
 
-    def _in_order(self, mutant: Mutant, reach: Reach) -> list[str]:
-        """The test that killed it before, those that killed its neighbours, then the rest."""
-        tests = reach.of(mutant)
+    def _in_order(self, mutant: Mutant, reach: Reach, files: set[str]) -> list[str]:
+        """The test that killed it before, those that killed its neighbours, then the rest; of these files only."""
+        tests = [test for test in reach.of(mutant) if test.split("::")[0] in files]
         counted = self.killers.get(_group(mutant), Counter())
         last = self.record.killer(mutant)
         tests.sort(key=lambda test: (test != last, -counted[test]))
-        if not self.most or len(tests) <= self.most:
-            return tests
-        step = len(tests) / self.most
-        return [*tests[:10], *(tests[round(place * step)] for place in range(10, self.most))]
+        return tests[: self.most] if self.most else tests
 
 
 def judge(bench: Bench, task: tuple[Mutant, list[str]]) -> Any:
@@ -141,7 +143,6 @@ def _report(mutants: list[Mutant], results: dict[str, Result], options: argparse
         table.setdefault(mutant.module, Counter())[fate] += 1
         if fate == "open":
             open_ones.append(mutant)
-        if fate == "open":
             untested = "" if result.tests else "  (no test reaches it)"
             _say(f"alive   {mutant.module}.py:{mutant.line}:{mutant.column} {mutant.name}{untested}")
         elif options.killed and fate == "killed":

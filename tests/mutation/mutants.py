@@ -12,6 +12,7 @@ holds while other code moves. Kinds:
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -57,6 +58,8 @@ class Mutant:
     lines: tuple[int, int]
     function: str
     site: tuple[int, str, int, str]
+    code: str
+    """A digest of the statement of the module that holds it, comments and layout aside."""
 
 
 def every_mutant(modules: tuple[str, ...] = ()) -> list[Mutant]:
@@ -72,19 +75,20 @@ def mutants_of(module: str) -> list[Mutant]:
     """In the order of their lines."""
     found: list[Mutant] = []
     seen: Counter[str] = Counter()
+    codes: dict[ast.stmt, str] = {}
     for site in _sites(tree_of(module)):
+        if site.top not in codes:
+            codes[site.top] = hashlib.sha256(ast.unparse(site.top).encode()).hexdigest()[:16]
         node, header, function = site.node, site.header, site.function
         for kind, operand, change, before, after in _changes(site):
             text = f"{module}.{function}: {_short(before)} => {_short(after)}"
             seen[text] += 1
             name = text if seen[text] == 1 else f"{text} #{seen[text]}"
             lines = (header.lineno, _header_end(header, node))
-            site_key = (site.number, kind, operand, change)
-            found.append(
-                Mutant(
-                    name, module, node.lineno, node.col_offset, kind, before, after, lines, function, site_key
-                )
-            )
+            key = (site.number, kind, operand, change)
+            place = node.lineno, node.col_offset
+            code = codes[site.top]
+            found.append(Mutant(name, module, *place, kind, before, after, lines, function, key, code))
     return found
 
 

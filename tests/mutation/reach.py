@@ -8,6 +8,7 @@ import ast
 import hashlib
 import json
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,11 @@ class Reach:
     seconds: dict[str, float]
     tests: dict[tuple[str, int], set[str]]
     functions: dict[tuple[str, str], set[str]]
-    breadth: dict[str, int]
+    weights: dict[tuple[str, str], float]
+    """Of a module and a test: how much of what it runs there few others run."""
 
     def of(self, mutant: Mutant) -> list[str]:
-        """The tests that can notice the mutant; those that are quick and narrow first."""
+        """The tests that can notice the mutant; first those that are quick and have the most to do with its module."""
         if mutant.function == "module":
             return sorted(self.seconds, key=self.seconds.__getitem__)
         first, last = mutant.lines
@@ -45,7 +47,8 @@ class Reach:
         found |= self.functions.get((mutant.module, mutant.function), set())
         quick = {test for test in found if self.seconds[test] < SLOW_S}
         found = quick if len(quick) >= ENOUGH else found
-        return sorted(found, key=lambda test: (self.breadth[test] * (0.01 + self.seconds[test]), test))
+        weight = {test: self.weights[mutant.module, test] / (0.02 + self.seconds[test]) for test in found}
+        return sorted(found, key=lambda test: (-weight[test], test))
 
 
 def measured(bench: Bench, cache: Path, fresh: bool = False) -> Reach:
@@ -122,8 +125,11 @@ def _reach(known: dict[str, Any], shapes: dict[str, Any]) -> Reach:
             for first, last, name in shape:
                 if any(line in ran for line in range(first + 1, last + 1)):
                     functions.setdefault((module, name), set()).add(test)
-    breadth = {test: sum(map(len, row["lines"].values())) for test, row in known.items()}
-    return Reach({test: row["s"] for test, row in known.items()}, tests, functions, breadth)
+    weights: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for (module, _), ran in (*tests.items(), *functions.items()):
+        for test in ran:
+            weights[module, test] += 1 / len(ran)
+    return Reach({test: row["s"] for test, row in known.items()}, tests, functions, weights)
 
 
 def module_digest(module: str) -> str:

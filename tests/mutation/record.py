@@ -1,10 +1,12 @@
 """What is known of each mutant from earlier runs, and the survivors that are argued to be equivalent.
 
-A result holds while the mutant's module stays as it is, and the test that killed it too; one that lived is judged again
-when any test changes. That another module of core changed is not looked at: `--fresh` judges everything."""
+A result holds while the statement of its module stays as it is (comments and layout aside), and the test that killed it
+too. One that lived meets what has changed among the tests since, and nothing else. That other code of core has changed is
+not looked at: `--fresh` judges everything."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tomllib
 from dataclasses import asdict, dataclass
@@ -12,68 +14,88 @@ from pathlib import Path
 
 from tests.mutation.bench import ROOT
 from tests.mutation.mutants import Mutant
-from tests.mutation.reach import digest_of, module_digest
 
 CACHE = ROOT / ".pytest_cache" / "mutants"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 
+Suite = dict[str, str]
+"""The files of tests that are run, each with the digest of what stands in it."""
+
 
 @dataclass(frozen=True)
 class Result:
-    """`killed_by`: the test, or None while none of `tests` tests notices. `key`, `tests_key`: what it depends on."""
+    """`killed_by`: the test, or None while none of `tests` tests notices. `code`, `suite`: what it depends on."""
 
     killed_by: str | None
     how: str
     tests: int
-    key: str
-    tests_key: str
+    code: str
+    suite: str
 
 
 class Record:
     """Results by the mutant's name, kept in one file that only grows by lines until it is written anew."""
 
-    def __init__(self, path: Path, fresh: bool = False) -> None:
-        self.path = path
+    def __init__(self, folder: Path, fresh: bool = False) -> None:
+        self.path, self.suites_path = folder / "results.jsonl", folder / "suites.json"
         self.results: dict[str, Result] = {}
-        if path.exists() and not fresh:
-            for line in path.read_text().splitlines():
+        self.suites: dict[str, Suite] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.suites_path.exists():
+            self.suites = json.loads(self.suites_path.read_text())
+        if self.path.exists() and not fresh:
+            for line in self.path.read_text().splitlines():
                 row = json.loads(line)
                 name = row.pop("name")
                 self.results[name] = Result(**row)
-        path.parent.mkdir(parents=True, exist_ok=True)
 
-    def known(self, mutant: Mutant, tests_key: str) -> Result | None:
+    def suite(self, files: Suite, most: int) -> str:
+        """The name under which these tests are remembered."""
+        key = _digest(json.dumps([sorted(files.items()), most]))
+        if key not in self.suites:
+            self.suites[key] = files
+            self.suites_path.write_text(json.dumps(self.suites))
+        return f"{key}:{most}"
+
+    def known(self, mutant: Mutant, suite: str) -> Result | None:
         """The result, if it still holds."""
         found = self.results.get(mutant.name)
-        if found is None or found.key != module_digest(mutant.module):
+        if found is None or found.code != mutant.code:
             return None
         if found.killed_by is None or "::" not in found.killed_by:
-            return found if found.tests_key == tests_key else None
-        killer = found.killed_by.split("::")[0]
-        return found if (ROOT / killer).exists() and digest_of(killer) == found.tests_key else None
+            return found if found.suite == suite else None
+        return found if file_digest(found.killed_by.split("::")[0]) == found.suite else None
+
+    def lived_through(self, mutant: Mutant, suite: str) -> Suite:
+        """The tests that it is known to live through, by file; those of a run with as many tests at most."""
+        found = self.results.get(mutant.name)
+        if found is None or found.code != mutant.code or found.killed_by is not None:
+            return {}
+        key, _, most = found.suite.partition(":")
+        return self.suites.get(key, {}) if most == suite.partition(":")[2] else {}
 
     def killer(self, mutant: Mutant) -> str | None:
         """The test that killed it the last time: the first to try."""
         found = self.results.get(mutant.name)
         return found.killed_by if found else None
 
-    def add(self, mutant: Mutant, killed_by: str | None, how: str, tests: int, tests_key: str) -> Result:
+    def add(self, mutant: Mutant, killed_by: str | None, how: str, tests: int, suite: str) -> Result:
         if killed_by is not None and "::" in killed_by:
-            tests_key = digest_of(killed_by.split("::")[0])
-        result = Result(killed_by, how, tests, module_digest(mutant.module), tests_key)
+            suite = file_digest(killed_by.split("::")[0])
+        result = Result(killed_by, how, tests, mutant.code, suite)
         self.results[mutant.name] = result
         with self.path.open("a") as file:
             file.write(json.dumps({"name": mutant.name, **asdict(result)}) + "\n")
         return result
 
     def compact(self, names: set[str]) -> None:
-        """Forget mutants that no longer exist."""
-        lines = [
-            json.dumps({"name": name, **asdict(result)})
-            for name, result in self.results.items()
-            if name in names
-        ]
+        """Forget mutants and suites that no longer exist."""
+        self.results = {name: one for name, one in self.results.items() if name in names}
+        lines = [json.dumps({"name": name, **asdict(one)}) for name, one in self.results.items()]
         self.path.write_text("".join(f"{line}\n" for line in lines))
+        used = {one.suite.partition(":")[0] for one in self.results.values()}
+        self.suites = {key: one for key, one in self.suites.items() if key in used}
+        self.suites_path.write_text(json.dumps(self.suites))
 
 
 def argued() -> dict[str, str]:
@@ -83,3 +105,13 @@ def argued() -> dict[str, str]:
         for module, entries in tomllib.loads(EQUIVALENT.read_text()).items()
         for name, why in entries.items()
     }
+
+
+def file_digest(name: str) -> str:
+    """Of a file of the tree by its path below the root; empty if it is gone."""
+    path = ROOT / name
+    return _digest(path.read_text()) if path.exists() else ""
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,17 +61,21 @@ def test_what_is_argued_to_be_equivalent_names_a_mutant_that_exists_and_says_why
     assert [name for name, why in argued().items() if len(why.split()) < 4] == []
 
 
-def test_a_result_is_believed_until_its_module_or_its_killer_changes(tmp_path: Path) -> None:
+def test_a_result_is_believed_until_its_code_or_its_killer_changes(tmp_path: Path) -> None:
     mutant, other, *_ = mutants_of("proof")
     killer = "tests/mutation/test_mutants.py::test_something"
-    record = Record(tmp_path / "results.jsonl")
-    record.add(mutant, killer, "AssertionError", 0, "tests one")
-    record.add(other, None, "", 3, "tests one")
-    again = Record(tmp_path / "results.jsonl")
-    assert again.known(mutant, "tests two") is not None
-    assert again.known(other, "tests one") is not None
-    assert again.known(other, "tests two") is None
-    assert Record(tmp_path / "results.jsonl", fresh=True).known(mutant, "tests one") is None
+    record = Record(tmp_path)
+    one, two = record.suite({"a": "1", "b": "1"}, 0), record.suite({"a": "1", "b": "2"}, 0)
+    record.add(mutant, killer, "AssertionError", 0, one)
+    record.add(other, None, "", 3, one)
+    again = Record(tmp_path)
+    assert again.known(mutant, two) is not None
+    assert again.known(replace(mutant, code="another"), one) is None
+    assert again.known(other, one) is not None
+    assert again.known(other, two) is None
+    assert again.lived_through(other, two) == {"a": "1", "b": "1"}
+    assert again.lived_through(other, record.suite({"a": "1"}, 9)) == {}
+    assert Record(tmp_path, fresh=True).known(mutant, one) is None
 
 
 def test_a_mutant_of_a_fence_is_killed_and_the_table_says_so(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from tenure.core.effect_kind import Comment, Http, Label, Merge, Params, PullRequest, Status
 from tenure.core.scope import EffectKind
 from tenure.providers.catalog import Parts, make_provider
@@ -34,9 +36,11 @@ class FakeClock:
         return 0
 
 
-def provider(kind: str, url: str, **more: Any) -> Provider:
+def provider(
+    kind: str, url: str, *, transport: httpx.AsyncBaseTransport | None = None, **more: Any
+) -> Provider:
     given = {"credential": TOKEN, "secret": SECRET if kind == "webhook" else None, **more}
-    parts = Parts(clock=FakeClock(), git=Git({}), store=Path)
+    parts = Parts(clock=FakeClock(), git=Git({}), store=Path, transport=transport)
     return make_provider(ProviderSettings(kind=kind, url=url, **given), parts)
 
 

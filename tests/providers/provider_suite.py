@@ -65,7 +65,7 @@ class ProviderSuite:
         EffectKind.MERGE,
     )
     status_only: ClassVar[frozenset[EffectKind]] = frozenset()
-    """Kinds of which only the answer's status is read."""
+    """Kinds of whose calls only the answer's status is read."""
     unnamed: ClassVar[frozenset[EffectKind]] = frozenset()
     """Kinds whose answer does not say what the result is called."""
 
@@ -197,8 +197,6 @@ class ProviderSuite:
     async def test_an_answer_that_cannot_be_used_is_not_taken_for_not_there(
         self, forge: ForgeProcess, provider: Provider, effect: EffectKind, fault: str
     ) -> None:
-        if EffectKind.HTTP in self.kinds and fault in UNREAD:
-            pytest.skip("only the status of a delivery is read")
         call = await self.new_call(provider, effect)
         await provider.apply(call)
         self.fault(forge, call, fault, find=True)

@@ -2,13 +2,15 @@
 
 import hashlib
 import hmac
+import json
 from typing import Any, ClassVar
 
+import httpx
 import pytest
 
 from tenure.core.effect_kind import Http
 from tenure.core.scope import EffectKind
-from tenure.errors import ConfigurationError, OutcomeUnknownError, ProviderRefusedError
+from tenure.errors import ConfigurationError, OutcomeUnknownError, ProviderRefusedError, UnavailableError
 from tenure.providers.port import Provider
 from tests.forge.process import ForgeProcess
 from tests.providers import desk
@@ -50,6 +52,29 @@ class TestWebhook(ProviderSuite):
         assert provider.capabilities.finds == frozenset()
         with pytest.raises(ProviderRefusedError):
             await provider.find(desk.call(Http(), ""))
+        await provider.close()
+
+    @pytest.mark.parametrize("status", [200, 404])
+    async def test_only_an_answer_that_names_the_delivery_proves_anything(self, status: int) -> None:
+        call = desk.call(Http(body="{}"), "")
+        nothing = ({}, [], {"delivery": None}, {"delivery": "e_other"}, {"received": True})
+        bodies = [json.dumps(one).encode() for one in (*nothing, {"delivery": call.effect_id})]
+        answers = iter(bodies)
+
+        def answer(_: httpx.Request) -> httpx.Response:
+            named = {"Content-Type": "application/json"}
+            return httpx.Response(status, headers=named, stream=httpx.ByteStream(next(answers)))
+
+        provider = desk.provider(
+            "webhook",
+            "https://hooks.example/in",
+            find_url="https://hooks.example/{delivery}",
+            transport=httpx.MockTransport(answer),
+        )
+        for _ in nothing:
+            with pytest.raises(UnavailableError):
+                await provider.find(call)
+        assert ((await provider.find(call)).result is not None) == (status == 200)
         await provider.close()
 
     async def test_an_address_that_is_itself_secret_is_in_no_error(self, forge: ForgeProcess) -> None:

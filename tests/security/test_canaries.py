@@ -54,11 +54,16 @@ EFFECT = (
 )
 
 
+OWN_PROCESSES = re.compile(r"tenure\.cli\.main|node/runner")
+"""Command lines of Tenure's own processes, and not of what an agent calls (`tenure effect`), which holds a capability."""
+
+
 class Watch:
-    """What stands on every process's command line while this runs."""
+    """What stands on every process's command line while this runs, and in the environment of Tenure's own processes."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()
+        self.environments: dict[str, str] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
@@ -74,7 +79,11 @@ class Watch:
         while not self._over.wait(0.01):
             for one in Path("/proc").glob("[0-9]*/cmdline"):
                 with contextlib.suppress(OSError):
-                    self.seen.add(one.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+                    said = one.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    if said not in self.seen and OWN_PROCESSES.search(said) and " effect " not in said:
+                        environ = (one.parent / "environ").read_bytes()
+                        self.environments[said] = environ.replace(b"\0", b"\n").decode(errors="replace")
+                    self.seen.add(said)
 
 
 class Life:
@@ -84,6 +93,7 @@ class Life:
         self.place = place
         self.secrets = {"provider": PROVIDER, "webhook": WEBHOOK, "environment": ENVIRONMENT, "model": MODEL}
         self.texts: dict[str, str] = {}
+        self.environments: dict[str, str] = {}
         self.one = Installation(place)
 
     @property
@@ -112,6 +122,7 @@ class Life:
             self._crash()
             self._read_everything()
         self.texts["command lines"] = "\n".join(watch.seen)
+        self.environments = watch.environments
         self._find_secrets()
 
     def _begin(self, forge: ForgeProcess) -> None:
@@ -194,8 +205,12 @@ class Life:
             ("token", "list"),
             ("events", "--all"),
             ("audit", "export"),
+            ("settings",),
+            ("attention",),
+            ("nodes",),
+            *((verb, task) for task in tasks for verb in ("draw", "show", "log", "why", "events")),
         ):
-            self.call(*words)
+            assert self.call(*words).code == 0, words
 
     def _find_secrets(self) -> None:
         part = self.home / "hub"
@@ -258,6 +273,16 @@ def test_no_file_has_a_secret_but_those_that_are_there_for_it(life: Life) -> Non
     assert any(name.endswith(".log") for name in names)
     assert any("worktrees" in name for name in names)
     assert any("runs" in name for name in names)
+
+
+def test_no_process_of_tenures_own_carries_a_secret_of_tenures_in_its_environment(life: Life) -> None:
+    """Everybody of the same user can read it. What the caller's own environment has in it (a login of a model, a forge's
+    variable) is the caller's; SECURITY.md lists it."""
+    assert any("node/runner" in one for one in life.environments)
+    inherited = ("environment", "model")
+    for what, secret in life.secrets.items():
+        found = [one for one, text in life.environments.items() if secret in text]
+        assert what in inherited or found == [], what
 
 
 def test_every_secret_was_really_there_to_be_found(life: Life) -> None:

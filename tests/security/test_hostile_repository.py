@@ -5,7 +5,10 @@ nothing may have been sprung, and nothing outside the node's store may have chan
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +17,7 @@ import pytest
 
 from tenure.core.ids import AttemptId
 from tenure.errors import TenureError
+from tenure.node.worktree.evidence import PATCH_BYTES
 from tenure.node.worktree.repository_cache import repository_source
 from tests.node.workspace_lab import FIRST, SECOND, WHO, Lab, commit_all, git, opened_lab
 
@@ -237,6 +241,70 @@ async def test_borrowed_objects_of_a_repository_do_not_follow_into_the_node(trap
     assert not [one for one in borrowed if str(lender) in one.read_text()]
     (lender / "HEAD").unlink()
     assert git(worktree.path, "cat-file", "-t", lab.base) == "commit"
+
+
+ODD_NAMES = (
+    "--upload-pack=touch sprung", "-x", "$(touch sprung)", "`touch sprung`", "a;touch sprung", "x" * 180, "\u202egnp", "HEAD",
+    "refs/heads/main", "FETCH_HEAD", "@{-1}", "é/日本", "con", "a.lock.b", "%2e%2e", "main\u200b", "\x1b]0;x",
+)  # fmt: skip
+"""Names of branches that somebody may read as an option, a command, another name, or a sign to the terminal."""
+
+
+def is_name(source: Path, name: str) -> bool:
+    """Does git itself take it for the name of a branch?"""
+    checked = subprocess.run(
+        ["git", "check-ref-format", f"refs/heads/{name}"], cwd=source, timeout=30, check=False
+    )
+    return checked.returncode == 0
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_branches_with_odd_names_lead_nobody_astray(trapped: Trapped, kept: bool) -> None:
+    """`kept`: those that git can keep; the others cannot be fetched from, which is said and is all that happens."""
+    lab = trapped.lab
+    names = [one for one in ODD_NAMES if is_name(lab.source, one) is kept]
+    assert len(names) > 2
+    written = [f"{lab.base} refs/heads/{one}" for one in names]
+    written += [f"{lab.base} refs/heads/many/{number}" for number in range(200)]
+    (lab.source / ".git/packed-refs").write_text(
+        "# pack-refs with: peeled fully-peeled sorted \n" + "\n".join(sorted(written)) + "\n"
+    )
+    if kept:
+        await lived_through(lab, lab.base)
+        worktree = await lab.prepare(SECOND)
+        assert git(worktree.path, "rev-parse", "HEAD") == lab.base
+    else:
+        with pytest.raises(TenureError, match="fetch from") as refused:
+            await lab.prepare()
+        assert "\x1b" not in str(refused.value)
+    assert not trapped.sprung.exists()
+    assert not list(lab.folder.rglob("sprung"))
+
+
+async def test_a_worktree_with_what_is_no_file_or_has_no_end_holds_nobody_up(trapped: Trapped) -> None:
+    """Pipes that nobody writes to, sockets, files with holes, rings of links, names with signs in them, depth."""
+    lab = trapped.lab
+    worktree = await lab.prepare()
+    os.mkfifo(worktree.path / "pipe")
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(worktree.path):
+        listener.bind("socket")
+    with (worktree.path / "holes").open("wb") as holes:
+        holes.truncate(32 << 20)
+    (worktree.path / "ring").symlink_to("ring")
+    (worktree.path / "self").symlink_to(".")
+    (worktree.path / "devices").symlink_to("/dev/zero")
+    (worktree.path / "a\nb\x1b]0;x\x07").write_text("x\n")
+    deep = worktree.path
+    for _ in range(60):
+        deep = deep / "d"
+    deep.mkdir(parents=True)
+    (deep / "end.txt").write_text("x\n")
+    async with asyncio.timeout(60):
+        evidence = await lab.evidence(worktree)
+    assert len(evidence.patch.text) <= PATCH_BYTES
+    assert "\x1b" not in evidence.patch.text
+    async with asyncio.timeout(60):
+        await lab.clean_up(FIRST)
 
 
 async def test_the_traps_do_spring_on_whoever_uses_git_without_care(trapped: Trapped) -> None:

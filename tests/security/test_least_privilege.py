@@ -9,53 +9,23 @@ from typing import Any
 import httpx
 import pytest
 
-from tenure.core.access import Role, covers
 from tenure.core.attempt import Verdict
 from tenure.core.scope import EffectKind, Scope
 from tenure.hub.effects.registry import Registry
-from tenure.servers.rest import effect_routes, gate, webhook_routes
 from tenure.servers.rest.app import ROUTES, create_app
-from tenure.servers.rest.gate import role_of
 from tenure.wire.legs import CONTRACT_HEADER
 from tests.hub.fake_provider import FakeProvider
 from tests.hub.lab import Lab
 from tests.servers.face import TOKENS, admit
+from tools.access import HOLDERS, PAGE, holder_of, may, page
 
-SPECIAL = {
-    effect_routes.carries_capability: "agent",
-    gate.speaks: "node",
-    gate.enrolls: "join or node",
-    gate.anybody: "anybody",
-    webhook_routes.may_be_signed: "a forge's signature",
-}
-"""Guards of routes that ask for no role of a person, and who passes them."""
-HOLDERS = ("nobody", "viewer", "submitter", "operator", "join", "node", "agent", "forged")
 REFUSED = (401, 403)
+TRIED = (*HOLDERS, "forged")
+"""`forged`: an agent's capability with its signature changed."""
 
 
 def named(route: Any) -> str:
     return str(route.handler_name)
-
-
-def holder_of(route: Any) -> str:
-    """Who may ask for it: the role, or whom a special guard lets in."""
-    role = role_of(route)
-    if role is not None:
-        return str(role)
-    found = [SPECIAL[one] for one in route.guards if one in SPECIAL]
-    assert len(found) == 1, f"{named(route)} does not say who may ask for it"
-    return found[0]
-
-
-def may(holder: str, route: Any) -> bool:
-    wanted = holder_of(route)
-    if wanted == "anybody":
-        return True
-    if wanted == "join or node":
-        return holder in ("join", "node")
-    if wanted in ("agent", "node"):
-        return holder == wanted
-    return holder in list(Role) and wanted in list(Role) and covers(Role(holder), Role(wanted))
 
 
 class Scene:
@@ -98,7 +68,7 @@ async def test_every_endpoint_lets_in_who_may_and_nobody_else(scene: Scene) -> N
         method = next(iter(sorted(route.http_methods - {"OPTIONS", "HEAD"})))
         path = re.sub(r"\{number:\w+\}", "1", min(route.paths, key=len))
         path = re.sub(r"\{\w+:\w+\}", "nothing", path)
-        for holder in HOLDERS:
+        for holder in TRIED:
             answer = await scene.ask(holder, method, path, **({} if method == "GET" else {"json": {}}))
             let_in = answer.status_code not in REFUSED
             if let_in is not may(holder, route):
@@ -112,6 +82,10 @@ def test_every_route_says_who_may_ask_for_it() -> None:
     assert len(table) == len(ROUTES)
     anybody = {name for name, holder in table.items() if holder == "anybody"}
     assert anybody == {"healthz", "readyz", "openapi"}
+
+
+def test_the_page_is_the_one_that_the_routes_make() -> None:
+    assert PAGE.read_text() == page(), "run `python -m tools.access`"
 
 
 async def test_a_node_says_nothing_of_another_nodes_deliveries(scene: Scene) -> None:

@@ -47,7 +47,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "explain_attempt_by": {"name": "mine", "version": 1},
 }
 OWN = {
-    "get_account": "blue's own account is named in the path; see `test_accounts`",
+    "get_account": "blue's own account is named in the path; see `test_accounts_and_pauses_of_others_are_as_those_of_nobody`",
     "get_pause": "as `get_account`",
     "get_policy": "policies are shared",
 }
@@ -161,7 +161,7 @@ async def test_counts_are_those_of_ones_own_project(two: Tenants) -> None:
     assert not codex["available"]
 
 
-async def test_accounts(two: Tenants) -> None:
+async def test_accounts_and_pauses_of_others_are_as_those_of_nobody(two: Tenants) -> None:
     own = await two.ask("blue-viewer", "GET", "/v1/accounts/project:blue")
     theirs = await two.ask("blue-viewer", "GET", "/v1/accounts/project:red")
     nobodys = await two.ask("blue-viewer", "GET", "/v1/accounts/project:none")

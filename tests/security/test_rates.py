@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import hmac
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -9,11 +12,14 @@ import httpx
 import pytest
 
 from tenure.core.access import Role
+from tenure.core.recipient import RecipientSpec
 from tenure.errors import RateLimitedError
+from tenure.hub.effects.registry import Inlet, Roster
 from tenure.servers.rest import rates as module
 from tenure.servers.rest.app import create_app
 from tenure.servers.rest.peer import Facing
 from tenure.servers.rest.rates import Buckets, Rates
+from tests.hub.fake_provider import FakeProvider
 from tests.hub.lab import HandClock, Lab
 
 PER_S = 10
@@ -24,6 +30,11 @@ class Guarded:
     def __init__(self, lab: Lab, app: Any) -> None:
         self.lab = lab
         self._app = app
+
+    async def post(self, path: str, address: str, headers: dict[str, str], content: bytes) -> httpx.Response:
+        transport = httpx.ASGITransport(self._app, client=(address, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://hub") as http:
+            return await http.post(path, headers=headers, content=content)
 
     async def ask(self, token: str, address: str = "10.0.0.1", path: str = "/v1/tasks") -> httpx.Response:
         transport = httpx.ASGITransport(self._app, client=(address, 1))
@@ -78,10 +89,56 @@ async def test_a_flood_of_guesses_reads_nothing_from_the_record(guarded: Guarded
         reads += 1
         return await whole(digest)
 
-    guarded.lab.hub.access._ledger.credential_by_digest = counted  # type: ignore[method-assign] - counts
+    guarded.lab.hub.access._ledger.credential_by_digest = counted  # type: ignore[method-assign] - counts what is read
     for one in range(200):
         await guarded.ask(f"tnr_guess{one}")
     assert reads == 4
+
+
+async def test_guesses_that_come_all_at_once_count_each(guarded: Guarded) -> None:
+    """None of them gets by while the others are still being looked up."""
+    answers = await asyncio.gather(*(guarded.ask(f"tnr_guess{one}") for one in range(60)))
+    codes = [one.status_code for one in answers]
+    assert (codes.count(401), codes.count(429)) == (4, 56)
+
+
+async def test_those_who_come_with_good_tokens_use_up_no_guesses(guarded: Guarded) -> None:
+    for number in range(12):
+        await guarded.lab.hub.admit(f"new{number}", Role.VIEWER, f"tnr_new{number}")
+        assert (await guarded.ask(f"tnr_new{number}")).status_code == 200
+
+
+async def test_an_agent_that_asks_without_end_is_told_to_wait_and_no_other_is(guarded: Guarded) -> None:
+    lab = guarded.lab
+    desk = await lab.node("box", RecipientSpec("claude", "command", capacity=2))
+    tokens: list[str] = []
+    for _ in range(2):
+        await lab.submit()
+        tokens.append((await desk.take()).capability or "")
+    path = "/v1/agent/context"
+    codes = [(await guarded.ask(tokens[0], path=path)).status_code for _ in range(BURST + 1)]
+    assert codes == [200] * BURST + [429]
+    assert (await guarded.ask(tokens[1], path=path)).status_code == 200
+
+
+async def test_webhooks_that_are_signed_wrongly_slow_down_their_sender_and_no_other(guarded: Guarded) -> None:
+    roster = Roster(providers={"forge": FakeProvider()}, inlets={"forge": Inlet("github", "shared")})
+    guarded.lab.registry._look = lambda: roster
+
+    async def post(address: str, secret: str) -> int:
+        signature = hmac.new(secret.encode(), b"{}", hashlib.sha256).hexdigest()
+        headers = {
+            "X-Hub-Signature-256": f"sha256={signature}",
+            "X-GitHub-Event": "ping",
+            "X-GitHub-Delivery": "d",
+            "Content-Type": "application/json",
+        }
+        return (await guarded.post("/v1/webhooks/github/forge", address, headers, b"{}")).status_code
+
+    assert [await post("10.0.0.1", "guessed") for _ in range(6)] == [401] * 4 + [429] * 2
+    assert await post("10.0.0.2", "shared") == 200
+    guarded.lab.clock.pass_s(1)
+    assert [await post("10.0.0.1", "shared") for _ in range(30)] == [200] * 30
 
 
 def test_addresses_without_end_take_no_memory_without_end() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import socket
 import ssl
 import warnings
 from collections.abc import AsyncGenerator
@@ -19,10 +20,13 @@ from tenure.client.trust import tls_context
 from tenure.core.access import Role
 from tenure.errors import ConfigurationError, ForbiddenError, OutcomeUnknownError, UnavailableError
 from tenure.node.link import HttpLegs
+from tenure.servers.rest import serve as serving_module
 from tenure.servers.rest.app import create_app
+from tenure.servers.rest.certificates import Certificates
 from tenure.servers.rest.peer import Facing
 from tenure.servers.rest.serve import Bind, Listening, serve
 from tenure.wire import legs as ws
+from tests.eventually import eventually_so
 from tests.hub.lab import Lab
 from tests.servers.face import TOKENS, admit
 
@@ -216,13 +220,114 @@ async def test_a_hub_whose_files_cannot_be_used_says_which(pki: Pki, wrong: str)
             await serve(create_app(lab.hub), Bind(host=HOST, **files), asyncio.Event())
 
 
-async def test_the_oldest_version_that_is_spoken_is_tls_1_2(pki: Pki) -> None:
+@pytest.mark.parametrize(
+    ("mutual", "version", "is_spoken"),
+    [
+        (False, ssl.TLSVersion.TLSv1_1, False),
+        (False, ssl.TLSVersion.TLSv1_2, True),
+        (True, ssl.TLSVersion.TLSv1_2, False),
+        (True, ssl.TLSVersion.TLSv1_3, True),
+    ],
+)
+async def test_the_oldest_version_is_tls_1_2_and_1_3_where_nodes_show_certificates(
+    pki: Pki, mutual: bool, version: ssl.TLSVersion, is_spoken: bool
+) -> None:
     old = ssl.create_default_context(cafile=pki.file("hubs.pem"))
     old.set_ciphers("DEFAULT:@SECLEVEL=0")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         old.minimum_version = ssl.TLSVersion.TLSv1
-        old.maximum_version = ssl.TLSVersion.TLSv1_1
-    async with hub(pki) as listening:
+        old.maximum_version = version
+    async with hub(pki, mutual=mutual) as listening:
+        if is_spoken:
+            _, writer = await asyncio.open_connection(HOST, listening.port, ssl=old)
+            writer.close()
+            return
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await asyncio.open_connection(HOST, listening.port, ssl=old)
+
+
+async def shown_by(listening: Listening, ca: str) -> bytes:
+    """The certificate that the hub shows to whoever comes now."""
+    _, writer = await asyncio.open_connection(HOST, listening.port, ssl=tls_context(ca))
+    shown: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    writer.close()
+    return shown
+
+
+async def test_a_renewed_certificate_is_shown_without_a_restart_and_nobody_is_cut_off(
+    pki: Pki, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving_module, "LOOK_S", 0.02)
+    async with hub(pki) as listening:
+        verify = tls_context(pki.file("hubs.pem"))
+        async with HubClient(listening.url, TOKENS[Role.VIEWER], verify=verify) as people:
+            assert (await people.tasks()).tasks == ()
+            before = await shown_by(listening, pki.file("hubs.pem"))
+            pki.issue(pki.hubs, "hub", HOST)
+
+            async def is_new() -> bool:
+                return await shown_by(listening, pki.file("hubs.pem")) != before
+
+            await eventually_so(is_new)
+            assert (await people.tasks()).tasks == ()
+
+
+async def test_a_ca_for_nodes_that_is_added_counts_without_a_restart(
+    pki: Pki, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving_module, "LOOK_S", 0.02)
+    mine = tls_context(pki.file("hubs.pem"), *pki.issue(pki.others, "box", "box"))
+    async with hub(pki) as listening:
+        both = Path(pki.file("nodes.pem"))
+        both.write_bytes(both.read_bytes() + Path(pki.file("others.pem")).read_bytes())
+
+        async def is_let_in() -> bool:
+            try:
+                await enrolled(listening, mine)
+            except (OutcomeUnknownError, UnavailableError):
+                return False
+            return True
+
+        await eventually_so(is_let_in)
+
+
+def test_a_certificate_whose_key_is_not_there_yet_is_not_shown(pki: Pki) -> None:
+    cert, key = pki.issue(pki.hubs, "hub", HOST)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    files = Certificates(context, cert, key, None)
+    assert not files.renew()
+    new_cert, new_key = pki.issue(pki.hubs, "new", HOST)
+    Path(cert).write_bytes(Path(new_cert).read_bytes())
+    assert (files.renew(), files.renew()) == (False, False)
+    Path(key).unlink()
+    assert not files.renew()
+    Path(key).write_bytes(Path(new_key).read_bytes())
+    assert (files.renew(), files.renew()) == (True, False)
+
+
+@pytest.mark.parametrize("mutual", [True, False])
+async def test_where_nodes_show_certificates_no_session_is_resumed_without_one(
+    pki: Pki, mutual: bool
+) -> None:
+    """A session that is taken up again is not asked for a certificate, also not for one that has run out since."""
+    mine = tls_context(pki.file("hubs.pem"), *pki.issue(pki.nodes, "box", "box"))
+
+    def resumed(port: int) -> bool | None:
+        with (
+            socket.create_connection((HOST, port), 10) as plain,
+            mine.wrap_socket(plain, server_hostname=HOST) as first,
+        ):
+            first.sendall(b"GET /healthz HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n")
+            while first.recv(4096):
+                pass  # what lets a session be resumed comes after the handshake
+            session = first.session
+        with (
+            socket.create_connection((HOST, port), 10) as plain,
+            mine.wrap_socket(plain, server_hostname=HOST, session=session) as second,
+        ):
+            return second.session_reused
+
+    async with hub(pki, mutual=mutual) as listening:
+        assert await asyncio.to_thread(resumed, listening.port) is not mutual

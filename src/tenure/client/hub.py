@@ -21,6 +21,7 @@ from tenure.client.link import TIMEOUT_S, Ask, Effect, Link, path_part
 from tenure.client.operating import Operating
 from tenure.core.commands import Done
 from tenure.core.limits import BATCH
+from tenure.runtime.plain_answer import plain_pieces
 from tenure.wire import api
 from tenure.wire.codec import decode
 from tenure.wire.effects import DecisionRequest, EffectBody, ResolveRequest
@@ -130,7 +131,7 @@ class HubClient(Deciding, Operating):
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
         ask = Ask(method="GET", path=_events_path(task_id), headers=headers)
         async with self._link.stream(ask, SILENCE_S) as response:
-            async for event in sent_events(response.aiter_bytes()):
+            async for event in sent_events(plain_pieces(response)):
                 yield decode(api.EventBody, event.data.encode(), LONGEST_EVENT_BYTES)
 
     # -- recipients and nodes
@@ -243,7 +244,7 @@ class HubClient(Deciding, Operating):
             UnavailableError: the stream broke off; what came is not the whole record.
         """
         async with self._link.stream(Ask(method="GET", path="/v1/audit/export"), SILENCE_S) as response:
-            async for piece in response.aiter_bytes():
+            async for piece in plain_pieces(response):
                 yield piece
 
     async def health(self) -> api.HealthBody:

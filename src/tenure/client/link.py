@@ -25,6 +25,7 @@ import msgspec
 from tenure import __version__
 from tenure import errors as er
 from tenure.client.trust import maybe_tls, refused_handshake, tls_context
+from tenure.runtime.plain_answer import PLAIN, plain_pieces
 from tenure.runtime.settings import is_loopback
 from tenure.wire.api import Problem
 from tenure.wire.codec import decode, encode
@@ -101,7 +102,7 @@ class Link:
         self._timeout_s = timeout_s
         self._http = httpx.AsyncClient(
             base_url=self.base_url,
-            headers={"User-Agent": f"tenure/{__version__}", **_authorization(token)},
+            headers={"User-Agent": f"tenure/{__version__}", **PLAIN, **_authorization(token)},
             transport=transport,
             # Without TLS nothing is to be trusted, and reading the usual certificates would take longer than a request.
             verify=parts.scheme == "https" and _trusted(verify),
@@ -240,7 +241,7 @@ class Link:
                 yield response
             finally:
                 await response.aclose()
-        except httpx.TransportError as problem:
+        except (httpx.TransportError, httpx.DecodingError) as problem:
             raise er.UnavailableError(
                 f"the stream from {self.base_url} broke off ({_told(problem)})", url=self.base_url
             ) from problem
@@ -269,7 +270,7 @@ async def _content(response: httpx.Response) -> bytes | None:
     """The body of an answer; None if it is longer than `ANSWER_BYTES`, of which no more is read or kept than that."""
     pieces: list[bytes] = []
     size = 0
-    async for piece in response.aiter_bytes():
+    async for piece in plain_pieces(response):
         size += len(piece)
         if size > ANSWER_BYTES:
             return None

@@ -25,6 +25,7 @@ from tenure.core.policy_choice import policy_named
 from tenure.core.recipient import OPEN
 from tenure.core.recovering import next_spec, others_for, recover
 from tenure.core.recovery import Plan, changed, elsewhere, is_failure
+from tenure.core.remains import ask_for_remains
 from tenure.core.stopping import advance_stop, finish_stop
 from tenure.core.task import CancelStep, Task, TaskState
 
@@ -126,6 +127,7 @@ def answer_by_policy(draft: Draft, task: Task, attempt: Attempt) -> None:
     )
     free_key(draft, task)
     settle(draft, AttentionKind.UNKNOWN, attempt.attempt_id, f"answered rerun by {author}")
+    ask_for_remains(draft, task.task_id, attempt.number)
     chosen = Plan(
         response="unknown",
         action=Action.ELSEWHERE,

@@ -126,8 +126,8 @@ def decide_close_circuit(draft: Draft, command: CloseCircuit) -> Done | Refusal:
         )
     if circuit.is_closed:
         return Done(replayed=True)
-    because = f"{command.by}: {command.because}"[:REASON_LENGTH]
-    draft.emit(de.CircuitClosed(quota=command.quota, because=because))
+    because = command.because[:REASON_LENGTH]
+    draft.emit(de.CircuitClosed(quota=command.quota, because=because, by=command.by))
     return Done()
 
 

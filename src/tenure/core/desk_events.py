@@ -64,8 +64,12 @@ class CircuitExtended(HubEvent, frozen=True, kw_only=True, tag="circuit_extended
 
 
 class CircuitClosed(HubEvent, frozen=True, kw_only=True, tag="circuit_closed"):
+    """`by`: the person who says that there is room again; None if an Attempt found room. Records of before it was kept name the
+    person in `because`."""
+
     quota: str
     because: str
+    by: str | None = None
 
 
 class AttentionSnoozed(HubEvent, frozen=True, kw_only=True, tag="attention_snoozed"):

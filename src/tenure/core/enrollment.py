@@ -32,6 +32,7 @@ from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.draft import Draft
 from tenure.core.granting import void
 from tenure.core.recipient import CONTRACTS, OPEN, Node, RecipientSpec
+from tenure.core.remains import free_unit
 from tenure.core.task import Task
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -190,14 +191,7 @@ def decide_forget(draft: Draft, command: ForgetNode) -> Done | Refusal:
         if holds and delivery.state is DeliveryState.CLAIMED:
             void(draft, delivery, "node_forgotten")
         elif delivery.slot and not holds:
-            draft.emit(
-                ev.SlotFreed(
-                    task_id=delivery.task_id,
-                    delivery_id=delivery.delivery_id,
-                    reason="the machine was declared gone",
-                    by=command.by,
-                )
-            )
+            free_unit(draft, delivery, "the machine was declared gone", command.by)
     return Done(replayed=len(draft.events) == before)
 
 

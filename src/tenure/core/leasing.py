@@ -161,10 +161,18 @@ def decide_due(draft: Draft, command: Due) -> DueAnswer:
             )
         )
         return DueAnswer("suspect")
-    revoke(
-        draft, delivery, "node lost its store" if delivery.denied else "the lease ran out and nobody reported"
-    )
+    revoke(draft, delivery, _why_silent(draft, delivery))
     return DueAnswer("revoked")
+
+
+def _why_silent(draft: Draft, delivery: Delivery) -> str:
+    """What is known of a holder that neither renewed nor reported, for the person who will be asked."""
+    if delivery.denied:
+        return "node lost its store"
+    silence = "the lease ran out and nobody reported"
+    if draft.get(Node, delivery.node_id).is_another_boot(delivery.boot_id):
+        return f"{silence}; its machine was restarted meanwhile, or a copy of its disk was"
+    return silence
 
 
 def revoke(draft: Draft, delivery: Delivery, reason: str) -> None:

@@ -113,6 +113,11 @@ class Node(Struct, frozen=True):
     def may_work(self) -> bool:
         return self.compatible and not self.quarantined and not self.revoked
 
+    def is_another_boot(self, boot_id: str | None) -> bool:
+        """Was it started under another boot since? Most often the machine was restarted; but a copy of its disk that boots
+        somewhere else looks the same. Where either is not known nobody says so."""
+        return boot_id is not None and bool(self.boots) and self.boots[-1] != boot_id
+
 
 def recipient_routes(recipient: Recipient) -> tuple[str, ...]:
     """The routes a recipient serves: its address, its bare name, its pools."""

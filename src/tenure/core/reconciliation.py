@@ -2,7 +2,8 @@
 
 An answer to an unknown Attempt is final but for `investigate`, and is guarded by the version of the item that
 was read: if evidence came meanwhile, the person reads again. The verdict stays `unknown`; the answer stands
-beside it (`no_guess`)."""
+beside it (`no_guess`). The same answer may be given once more for the word that nothing is left of it: that frees the
+recipient, whenever it is said."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from tenure.core.draft import Draft
 from tenure.core.ids import attempt_id
 from tenure.core.late import Late
 from tenure.core.limits import REASON_LENGTH
+from tenure.core.remains import ask_for_remains, free_unit
 from tenure.core.retrying import Said, effects_refusal, succeed
 from tenure.core.task import Task, TaskState
 
@@ -35,6 +37,7 @@ CLOSABLE = frozenset(
     }
 )
 """Questions that are done once somebody has read them; the others have an answer of their own."""
+GONE = "a person states that the tree is gone"
 
 
 def offered_answers(task: Task, attempt: Attempt, reports: Sequence[Late]) -> dict[Answer, str]:
@@ -75,6 +78,11 @@ def decide_reconcile(draft: Draft, command: Reconcile) -> Reconciled | Refusal:
         return Refusal("not_found", f"there is no Attempt {command.task_id}/{command.number}.")
     if _is_answered_so(draft, command, task, attempt):
         return Reconciled(task.task_id, attempt.number, command.answer, _successor(command.answer, attempt))
+    if _says_gone(draft, command, attempt):
+        if not _is_reason(command.because):
+            return _no_reason()
+        _free_by_word(draft, attempt, f"{GONE}: {command.because}"[:REASON_LENGTH], command.by)
+        return Reconciled(task.task_id, attempt.number, command.answer, _successor(command.answer, attempt))
     refusal = _answer_refusal(draft, command, task, attempt)
     if refusal is not None:
         return refusal
@@ -89,10 +97,11 @@ def decide_reconcile(draft: Draft, command: Reconcile) -> Reconciled | Refusal:
         )
     )
     if command.tree_gone:
-        _free_by_word(draft, attempt, command.by)
+        _free_by_word(draft, attempt, GONE, command.by)
     if command.answer in FINAL_ANSWERS:
         free_key(draft, task)
         settle(draft, AttentionKind.UNKNOWN, attempt.attempt_id, f"answered {command.answer} by {command.by}")
+        ask_for_remains(draft, task.task_id, attempt.number)
     successor = _carry_out(draft, command, task, attempt)
     return Reconciled(task.task_id, attempt.number, command.answer, successor)
 
@@ -116,17 +125,17 @@ def _successor(answer: Answer, attempt: Attempt) -> int | None:
     return attempt.number + 1 if answer is Answer.RERUN else None
 
 
-def _free_by_word(draft: Draft, attempt: Attempt, by: str) -> None:
+def _free_by_word(draft: Draft, attempt: Attempt, reason: str, by: str) -> None:
     delivery = draft.get(Delivery, attempt.last_delivery) if attempt.last_delivery else None
     if delivery is not None and delivery.slot:
-        draft.emit(
-            ev.SlotFreed(
-                task_id=attempt.task_id,
-                delivery_id=delivery.delivery_id,
-                reason="a person states that the tree is gone",
-                by=by,
-            )
-        )
+        free_unit(draft, delivery, reason, by)
+
+
+def _says_gone(draft: Draft, command: Reconcile, attempt: Attempt) -> bool:
+    """Is it the final answer once more, with the word that nothing is left, and is that news?"""
+    delivery = draft.find(Delivery, attempt.last_delivery) if attempt.last_delivery else None
+    is_same = command.answer is attempt.answer and command.answer in FINAL_ANSWERS
+    return command.tree_gone and is_same and delivery is not None and delivery.slot
 
 
 def _answer_refusal(draft: Draft, command: Reconcile, task: Task, attempt: Attempt) -> Refusal | None:
@@ -155,10 +164,8 @@ def _answer_refusal(draft: Draft, command: Reconcile, task: Task, attempt: Attem
             "Read it again, then answer.",
             {**facts, "item_version": current},
         )
-    if not command.because.strip() or len(command.because) > REASON_LENGTH:
-        return Refusal(
-            "invalid", f"an answer needs a reason of 1 to {REASON_LENGTH} characters.", {"field": "because"}
-        )
+    if not _is_reason(command.because):
+        return _no_reason()
     if command.answer not in offered and task.open_effects:
         return effects_refusal(task)
     if command.answer not in offered:
@@ -173,6 +180,16 @@ def _answer_refusal(draft: Draft, command: Reconcile, task: Task, attempt: Attem
             "invalid", f"`accept` must name the late report that was read; there are: {names}.", facts
         )
     return None
+
+
+def _is_reason(because: str) -> bool:
+    return bool(because.strip()) and len(because) <= REASON_LENGTH
+
+
+def _no_reason() -> Refusal:
+    return Refusal(
+        "invalid", f"an answer needs a reason of 1 to {REASON_LENGTH} characters.", {"field": "because"}
+    )
 
 
 def _accepted(command: Reconcile, reports: Sequence[Late]) -> TaskState | None:

@@ -73,6 +73,8 @@ def _waiting_violations(world: World, task: Task, newest: Attempt) -> list[str]:
 
 
 _K = AttentionKind
+_BESIDE_EXHAUSTED = frozenset({_K.EXHAUSTED, _K.UNKNOWN, _K.DEPENDENCY_FAILED})
+"""What an unknown outcome and a failed dependency ask is not what a used-up budget asks. Anything else would ask the same again."""
 
 
 def _is_open(world: World, kind: AttentionKind, subject: str) -> bool:
@@ -96,6 +98,8 @@ def _question_violations(world: World, task: Task, newest: Attempt) -> list[str]
         ]
     if _K.EXHAUSTED in asks and (task.lease is not None or task.queue_key is not None):
         found.append(f"bounded: {name} is exhausted and goes on")
+    if _K.EXHAUSTED in asks and (beside := [str(one) for one in asks if one not in _BESIDE_EXHAUSTED]):
+        found.append(f"bounded: {name} is exhausted, and is asked about once more ({', '.join(beside)})")
     for number in range(1, task.attempts):
         earlier = attempt_id(name, number)
         stale = [str(kind) for kind in WAITS_FOR_WORD if _is_open(world, kind, earlier)]
@@ -245,7 +249,7 @@ def _new_grant(before: World, after: World, delivery: Delivery) -> list[str]:
         return [f"durable: {delivery.delivery_id} was granted out of nothing"]
     name = delivery.delivery_id
     accounts = (before.find(Account, one) for one in (HUB_ACCOUNT, project_account(task.project)))
-    reviews = (before.find(Review, one) for one in task.spec.dependencies)
+    reviews = (before.find(Review, task.met_through.get(one, one)) for one in task.spec.dependencies)
     refused = (
         ("its node is paused", node is not None and node.paused is not None),
         ("its recipient is paused", recipient.paused is not None),

@@ -36,6 +36,7 @@ from tenure.core.ids import DeliveryId
 from tenure.core.late import Late, LateKind, late_id
 from tenure.core.proof import hear_late, is_current, is_live, stale
 from tenure.core.recipient import Node
+from tenure.core.remains import free_unit
 from tenure.core.stopping import advance_stop, withdraw
 from tenure.core.task import CancelStep, Task
 
@@ -85,7 +86,7 @@ def _late_report(draft: Draft, command: Report, delivery: Delivery) -> LegAnswer
     hear_late(draft, command.proof, delivery, LateKind.REPORT, command.digest, command.outcome)
     settle_late(draft, delivery, command.outcome.usage)
     if delivery.slot and proves_gone(command.outcome) and not _holds(draft, delivery):
-        _free(draft, delivery, "its node reported late")
+        free_unit(draft, delivery, "its node reported late")
     attempt = draft.attempt(delivery.task_id, delivery.number)
     if attempt.is_open_unknown:
         ask_unknown(draft, attempt, f"a late report says {command.outcome.verdict}")
@@ -109,10 +110,6 @@ def _holds(draft: Draft, delivery: Delivery) -> bool:
     return draft.get(Task, delivery.task_id).lease == delivery.delivery_id
 
 
-def _free(draft: Draft, delivery: Delivery, reason: str, by: str = "") -> None:
-    draft.emit(ev.SlotFreed(task_id=delivery.task_id, delivery_id=delivery.delivery_id, reason=reason, by=by))
-
-
 def decide_hand_back(draft: Draft, command: HandBack) -> LegAnswer:
     proof = command.proof
     delivery = draft.find(Delivery, proof.delivery_id)
@@ -124,18 +121,15 @@ def decide_hand_back(draft: Draft, command: HandBack) -> LegAnswer:
         return LegAnswer(delivery.delivery_id, "replayed")
     if not is_current(draft, proof, delivery):
         if delivery.slot and not _holds(draft, delivery) and proof.token_digest == delivery.token_digest:
-            _free(draft, delivery, "its node proved that nothing was started")
+            free_unit(draft, delivery, "its node proved that nothing was started")
         return stale(proof)
     if delivery.state is DeliveryState.CLAIMED:
         void(draft, delivery, "refused", command.detail)
         return LegAnswer(delivery.delivery_id, "refused")
-    if _was_elsewhere(draft, delivery, proof):
-        return stale(proof)  # its own store says nothing of that machine: unknown, by the lease's own end
     task = draft.get(Task, delivery.task_id)
-    if task.last_effect_of == delivery.delivery_id:
-        return stale(
-            proof
-        )  # something of it did write: evidence that disagrees is unknown, by the lease's own end
+    if task.last_effect_of == delivery.delivery_id or _was_elsewhere(draft, delivery, proof):
+        # Something of it did write, or another machine may be running it: unknown, by the lease's own end.
+        return stale(proof)
     draft.emit(
         ev.HandedBack(
             task_id=task.task_id,
@@ -155,11 +149,11 @@ def decide_hand_back(draft: Draft, command: HandBack) -> LegAnswer:
 
 
 def _was_elsewhere(draft: Draft, delivery: Delivery, proof: Proof) -> bool:
-    """Was the receipt sent under another boot than the one that hands it back? Most often the machine was restarted. But a
-    copy of its disk looks the same, and beside it the original may be running what the copy has never seen."""
-    if delivery.acknowledged_by == proof.incarnation or delivery.boot_id is None:
+    """Was the receipt sent under another boot than the one that hands it back? Beside a copy of its disk the original may be
+    running what the copy has never seen."""
+    if delivery.acknowledged_by == proof.incarnation:
         return False
-    return draft.get(Node, delivery.node_id).boots[-1] != delivery.boot_id
+    return draft.get(Node, delivery.node_id).is_another_boot(delivery.boot_id)
 
 
 def decide_snapshot(draft: Draft, command: Snapshot) -> SnapshotAnswer | Refusal:
@@ -186,7 +180,7 @@ def _advise(draft: Draft, node: Node, held: Holding) -> str:
     if _holds(draft, delivery):
         return "report" if held.stage == "ended" else "go_on"
     if held.tree_gone and delivery.slot:
-        _free(draft, delivery, "its node says that the tree is gone")
+        free_unit(draft, delivery, "its node says that the tree is gone")
     if delivery.state is DeliveryState.REPORTED or held.stage == "closed":
         return "close"
     if held.stage == "ended":

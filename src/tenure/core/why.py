@@ -143,7 +143,7 @@ def _held(facts: WhyFacts, delivery: Delivery) -> Reason:
             where,
         )
     if attempt.state is AttemptState.SUSPECT:
-        lost = " (the node says that it does not know this work)" if delivery.denied else ""
+        lost = _what_was_lost(facts, delivery)
         return Reason(
             "suspect",
             f"{where} has not renewed its lease{lost}; {attempt.attempt_id} becomes unknown unless it does in time",
@@ -160,6 +160,15 @@ def _held(facts: WhyFacts, delivery: Delivery) -> Reason:
             "starting", f"{where} has taken {attempt.attempt_id} and is starting it{came}", blocker=where
         )
     return Reason("running", f"{where} is running {attempt.attempt_id}{came}", blocker=where)
+
+
+def _what_was_lost(facts: WhyFacts, delivery: Delivery) -> str:
+    node = facts.nodes.get(delivery.node_id)
+    if delivery.denied:
+        return " (the node says that it does not know this work)"
+    if node is not None and node.is_another_boot(delivery.boot_id):
+        return " (its machine was restarted meanwhile, or a copy of its disk was)"
+    return ""
 
 
 def came_here(attempt: Attempt) -> str:

@@ -17,6 +17,7 @@ from tenure.errors import InvalidError, NotFoundError
 from tenure.hub.access import Principal
 from tenure.hub.asked import account_named, reason_given
 from tenure.hub.operating_views import paused_body
+from tenure.hub.recorded import recorded
 from tenure.hub.service import Hub
 from tenure.wire import accounts as wa
 from tenure.wire.codec import instant, instant_or_none
@@ -66,7 +67,8 @@ class AccountDesk:
             reset=asked.reset,
         )
         done = await self._hub.execute(command)
-        return replace(await self.show(account), replayed=done.replayed)
+        with recorded():
+            return replace(await self.show(account), replayed=done.replayed)
 
     async def of_task(self, task_id: str) -> wa.TaskBudgetBody:
         """What a Task may use, and has used.

@@ -26,6 +26,7 @@ from tenure.hub.attention_desk import AttentionDesk
 from tenure.hub.canceling import Cancellations
 from tenure.hub.changes import changes_in
 from tenure.hub.queries import Queries
+from tenure.hub.recorded import recorded
 from tenure.hub.service import Hub, accepted
 from tenure.hub.submitting import Submissions
 from tenure.wire import api
@@ -63,7 +64,8 @@ class Api:
         task_id = TaskId(self._hub.ids.new_id("t"))
         with self._hub.fresh.watch(task_id):
             done = await self._submissions.submit(who, key, asked, task_id)
-            return await self.queries.submitted(done.task_id, replayed=done.replayed)
+            with recorded():
+                return await self.queries.submitted(done.task_id, replayed=done.replayed)
 
     async def submit_batch(self, who: Principal, asked: api.BatchRequest) -> api.BatchReply:
         """Record up to 500 Tasks, each under its own key and with its own result.
@@ -152,7 +154,8 @@ class Api:
         deadline_ms = None if asked.deadline_at is None else parse_instant(asked.deadline_at)
         command = RaiseBudget(TaskId(task_id), asked.more, deadline_ms, who.name, _reason(asked.because))
         done = await self._hub.execute(command)
-        return replace(await self.queries.task(task_id), replayed=done.replayed)
+        with recorded():
+            return replace(await self.queries.task(task_id), replayed=done.replayed)
 
     async def challenge(self, who: Principal, task_id: str, asked: rb.ChallengeRequest) -> cm.Done:
         """Doubt what an ended Attempt says of itself; whoever depends on its Task waits for the answer.
@@ -283,7 +286,8 @@ class Api:
             because=_reason(because, needed=False),
         )
         await self._hub.execute(command)
-        made = await self._hub.ledger.find(Credential, new_id)
+        with recorded():
+            made = await self._hub.ledger.find(Credential, new_id)
         if made is None:
             raise er.FaultError("the token is not in the record")
         return api.TokenReply(

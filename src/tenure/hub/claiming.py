@@ -21,6 +21,7 @@ from tenure.core.delivery import Delivery
 from tenure.core.ids import DeliveryId, NodeId
 from tenure.core.recipient import Recipient, recipient_queues
 from tenure.hub.loops.ready import LONG_AGO_MS
+from tenure.hub.recorded import recorded
 from tenure.hub.service import Hub
 from tenure.hub.waiting import Visit
 from tenure.wire.legs import ClaimReply, ClaimRequest, Grant
@@ -129,8 +130,9 @@ class Claims:
         if not granted:
             return ClaimReply(grants=())
         ledger = self._hub.ledger
-        deliveries = await ledger.find_many(Delivery, granted)
-        attempts = await ledger.find_many(Attempt, [one.attempt_id for one in deliveries.values()])
+        with recorded():
+            deliveries = await ledger.find_many(Delivery, granted)
+            attempts = await ledger.find_many(Attempt, [one.attempt_id for one in deliveries.values()])
         ordered = [deliveries[one] for one in granted if one in deliveries]
         return ClaimReply(grants=tuple(self._grant(one, attempts[one.attempt_id]) for one in ordered))
 

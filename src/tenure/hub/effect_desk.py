@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import final
 
 from msgspec import Raw, Struct
@@ -27,6 +28,7 @@ from tenure.hub.effects.broker import Broker
 from tenure.hub.effects.caller import result_text
 from tenure.hub.effects.capability import Capability
 from tenure.hub.effects.registry import Registry
+from tenure.hub.recorded import recorded
 from tenure.hub.service import Hub
 from tenure.hub.views import scope_body
 from tenure.providers.port import Result
@@ -129,7 +131,8 @@ class EffectDesk:
         )
         if answer.may_be_called:
             self._broker.start(answer.effect_id)
-        effect = await self._broker.settled(answer.effect_id, min(max(asked.wait_s, 0.0), LONGEST_WAIT_S))
+        with recorded():
+            effect = await self._broker.settled(answer.effect_id, min(max(asked.wait_s, 0.0), LONGEST_WAIT_S))
         if effect is None:
             raise er.FaultError("the Effect is not in the record")
         return self.body(effect, replayed=answer.replayed, adopted=answer.adopted)
@@ -319,8 +322,7 @@ class EffectDesk:
     async def question(self, subject: str) -> Attention | None:
         """The open approval that is asked about an Effect or a Task's newest Attempt."""
         if subject.startswith("e_"):
-            effect = await self._effect(subject)
-            name = effect.questions
+            name = (await self._effect(subject)).questions
         else:
             task = await self._hub.ledger.find(Task, subject)
             name = attempt_id(TaskId(subject), task.attempts if task is not None else 0)
@@ -339,11 +341,9 @@ def named_target(registry: Registry, scope: Scope | None, kind: EffectKind) -> s
         raise er.OutOfScopeError(f"{may(scope, kind, '', None)}. Nothing was done.", kind=str(kind))
     named = [one for one in scope.targets if "*" not in one]
     for one in named:
-        try:
+        with suppress(er.NotFoundError):
             registry.reach(one, kind)
-        except er.NotFoundError:
-            continue
-        return one
+            return one
     raise er.NotFoundError(
         f"this task's scope names no target in full whose provider does a {kind} (it names {', '.join(named) or 'none'}); say "
         "where: a target is PROVIDER:WHAT, as github:owner/repo. Nothing was done.",

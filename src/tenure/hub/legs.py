@@ -10,6 +10,7 @@ the answer to all. The same word for another node's Delivery is only `stale_fenc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import final
 
 from msgspec.structs import replace
@@ -33,6 +34,7 @@ from tenure.hub.leg_bounds import (
     check_snapshot,
     refuse_above,
 )
+from tenure.hub.recorded import recorded
 from tenure.hub.service import Hub, accepted
 from tenure.wire import legs as ws
 
@@ -77,7 +79,9 @@ class Legs:
         if refusal is not None:  # before the name is taken: a refused start must not use it up
             accepted(refusal)
         node_id = await self._node_of(who, asked)
-        started = await self._hub.execute(replace(start, node_id=node_id))
+        is_new = who.node_id is None  # then its name was taken in a commit before this one
+        with recorded() if is_new else nullcontext():
+            started = await self._hub.execute(replace(start, node_id=node_id))
         self._hub.presence.heard(node_id)
         check_contract(str(asked.contract))
         return ws.EnrollReply(
@@ -221,7 +225,8 @@ class Legs:
             accepted(replies[0])
         answers = [_answer(command, reply) for command, reply in zip(commands, replies, strict=True)]
         if any(answer.answer == SUPERSEDED for answer in answers):
-            await self._refuse_superseded(node_id, incarnation)
+            with recorded():
+                await self._refuse_superseded(node_id, incarnation)
         return ws.ItemsReply(items=tuple(map(_item, answers)))
 
     async def _refuse_superseded(self, node_id: NodeId, incarnation: str) -> None:

@@ -20,6 +20,7 @@ from tenure.errors import InvalidError, NotFoundError
 from tenure.hub.access import Principal
 from tenure.hub.asked import NODE_PREFIX, account_named, reason_given
 from tenure.hub.operating_views import paused_body
+from tenure.hub.recorded import recorded
 from tenure.hub.service import Hub
 from tenure.wire.accounts import (
     CircuitBody,
@@ -53,7 +54,8 @@ class OperatingDesk:
         because = reason_given(asked.because)
         subject = await self._subject(asked.subject)
         done = await self._hub.execute(Pause(subject, who.name, because, asked.drain))
-        return replace(await self.paused(asked.subject), replayed=done.replayed)
+        with recorded():
+            return replace(await self.paused(asked.subject), replayed=done.replayed)
 
     async def resume(self, who: Principal, asked: ResumeRequest) -> PauseBody:
         """Start new work there again.
@@ -65,7 +67,8 @@ class OperatingDesk:
         because = reason_given(asked.because, needed=False)
         subject = await self._subject(asked.subject)
         done = await self._hub.execute(Unpause(subject, who.name, because))
-        return replace(await self.paused(asked.subject), replayed=done.replayed)
+        with recorded():
+            return replace(await self.paused(asked.subject), replayed=done.replayed)
 
     async def paused(self, named: str) -> PauseBody:
         """Whether it is paused, and what runs there.
@@ -169,7 +172,8 @@ class OperatingDesk:
         """
         because = reason_given(asked.because)
         done = await self._hub.execute(CloseCircuit(asked.quota, who.name, because))
-        found = await self.circuits(with_closed=True)
+        with recorded():
+            found = await self.circuits(with_closed=True)
         return replace(next(one for one in found if one.quota == asked.quota), replayed=done.replayed)
 
 

@@ -25,6 +25,7 @@ from tenure.core.recipient import OPEN, Recipient, recipient_routes
 from tenure.errors import ConflictError, NotFoundError
 from tenure.hub.access import Principal
 from tenure.hub.asked import policy_subject, reason_given
+from tenure.hub.recorded import recorded
 from tenure.hub.service import Hub
 from tenure.wire.codec import instant
 from tenure.wire.policies import ChoiceBody, ChoiceRequest, PolicyBody, PolicyRequest, policy_body, policy_of
@@ -49,8 +50,9 @@ class PolicyDesk:
         """
         policy = await self.whole(asked)
         done = await self._hub.execute(StorePolicy(policy, who.name))
-        body = await self.show(policy.key)
-        warnings = auto_warnings(policy, "this hub", await self._declared())
+        with recorded():
+            body = await self.show(policy.key)
+            warnings = auto_warnings(policy, "this hub", await self._declared())
         return replace(body, warnings=warnings, replayed=done.replayed)
 
     async def choose(self, who: Principal, asked: ChoiceRequest) -> ChoiceBody:
@@ -69,8 +71,10 @@ class PolicyDesk:
             refuse_auto_without_effect(policy, subject, served)
             warnings = auto_warnings(policy, subject, served)
         done = await self._hub.execute(ChoosePolicy(subject, asked.policy, who.name, because))
-        known = await self._ledger.find(PolicyChoice, subject)
-        if known is None:  # there was none to take back
+        with recorded():
+            known = await self._ledger.find(PolicyChoice, subject)
+            body = None if known is None else await self._choice_body(known)
+        if body is None:  # there was none to take back
             body = ChoiceBody(
                 subject=subject,
                 policy=None,
@@ -79,8 +83,6 @@ class PolicyDesk:
                 because=because,
                 at=instant(self._hub.clock.wall_ms()),
             )
-        else:
-            body = await self._choice_body(known)
         return replace(body, warnings=warnings, replayed=done.replayed)
 
     # -- looking

@@ -28,6 +28,7 @@ from tenure.core.schedule_commands import (
 from tenure.core.scheduling import is_schedule_name
 from tenure.errors import DependencyError, InvalidError, NotFoundError, TooLargeError
 from tenure.hub.access import Principal
+from tenure.hub.recorded import recorded
 from tenure.hub.service import Hub
 from tenure.hub.submitting import task_spec
 from tenure.runtime.recurrence import Recurrence, plain_cron, zone_named
@@ -156,7 +157,8 @@ class ScheduleDesk:
         return known
 
     async def _told(self, done: ScheduleAnswer) -> ScheduleBody:
-        known = await self._find(done.schedule_id.removeprefix("s_"))
+        with recorded():
+            known = await self._find(done.schedule_id.removeprefix("s_"))
         body = replace(_body(known), replayed=done.replayed)
         return replace(body, occurrences=_next(known, OCCURRENCES))
 

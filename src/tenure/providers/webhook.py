@@ -6,7 +6,9 @@ of delivery id, timestamp, method and path, each with a line feed after it, then
 exchanged. `Tenure-Timestamp` is in seconds since the epoch: a receiver refuses old ones.
 
 Where `find_url` is configured, a GET of it (`{delivery}` replaced, signed likewise) answers 200 for a delivery that
-was received and 404 for one that was not. Without it nothing can be asked, and a lost answer is for a person."""
+was received and 404 for one that was not, in either case with JSON that names the delivery. A status alone proves
+nothing: whoever stands between answers 200 with a page to sign in, or 404 for a receiver that is just moving. Without
+a `find_url` nothing can be asked, and a lost answer is for a person."""
 
 from __future__ import annotations
 
@@ -15,22 +17,29 @@ import hmac
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
+from msgspec import Struct
 
 from tenure.core.clock import Clock
 from tenure.core.effect_kind import Http
 from tenure.core.scope import EffectKind
 from tenure.errors import ConfigurationError, DuplicateEffectError, ProviderRefusedError
-from tenure.providers.exchange import Ask, Exchange
+from tenure.providers.exchange import Ask, Exchange, lost
 from tenure.providers.looking import not_done
 from tenure.providers.port import Call, Capabilities, Found, Result
 from tenure.providers.settings import ProviderSettings, checked_address, http_address
 
 ANSWER_BYTES = 65_536
-"""Only the status is wanted, and a few words when it is no."""
+"""What is wanted is the status, and a few words."""
 SETTLING_S = 5.0
 KINDS = frozenset({EffectKind.HTTP})
 THERE, NOT_THERE = 200, 404
 PLACE = "{delivery}"
+
+
+class _Word(Struct, frozen=True):
+    """What a receiver says of a delivery, beside the status."""
+
+    delivery: str
 
 
 class WebhookProvider:
@@ -97,7 +106,7 @@ class WebhookProvider:
         """Asks `find_url`.
 
         Raises:
-            UnavailableError: the receiver cannot be asked now.
+            UnavailableError: the receiver cannot be asked now, or the answer does not name the delivery.
             ProviderRefusedError: it does not answer us, or there is no `find_url`.
         """
         if not isinstance(call.params, Http) or self._find_url is None:
@@ -111,15 +120,17 @@ class WebhookProvider:
             headers=self._signed(call, "GET", url, b""),
             deadline_s=call.deadline_s,
             answers=frozenset({NOT_THERE}),
-            cuts=True,
         )
         answer = await self._exchange.send(ask)
-        if answer.code == NOT_THERE:
-            return Found()
-        if answer.code != THERE:
+        if answer.code not in (THERE, NOT_THERE):
             return Found(
                 contradiction=f"asked for the delivery, the receiver answered {answer.code}, not 200 or 404"
             )
+        named = answer.read(_Word).delivery
+        if named != call.effect_id:
+            lost(answer.reads, answer.host, f"{answer.code} about the delivery {named[:40]!r}")
+        if answer.code == NOT_THERE:
+            return Found()
         return Found(result=Result(identity=call.effect_id, facts={"status": answer.code}))
 
     def _signed(self, call: Call, method: str, url: str, content: bytes) -> dict[str, str]:

@@ -63,8 +63,8 @@ class ProviderTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     find_url: Annotated[
         Form | None,
         says(
-            "Of a `webhook`: where to ask whether a delivery was received, answered with 200 or 404. Without it a"
-            " lost answer is a question to a person."
+            "Of a `webhook`: where to ask whether a delivery was received, answered with 200 or 404 and JSON that names"
+            " the delivery. Without it a lost answer is a question to a person."
         ),
     ] = None
     user: Annotated[

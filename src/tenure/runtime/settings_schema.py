@@ -62,7 +62,10 @@ class HubSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     port: Annotated[Port, says("The TCP port to listen on; 0 takes any free one.")] = DEFAULT_PORT
     tls_cert: Annotated[
         Text | None,
-        says("The certificate chain (PEM). A relative path counts from the settings file's folder."),
+        says(
+            "The certificate chain (PEM). A relative path counts from the settings file's folder. When the file is replaced, the"
+            " new one counts without a restart."
+        ),
     ] = None
     tls_key: Annotated[Text | None, says("The certificate's private key (PEM); path as for `tls_cert`.")] = (
         None
@@ -71,7 +74,7 @@ class HubSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         Text | None,
         says(
             "The CAs (PEM) of nodes' certificates. With it nodes are taken only with a certificate of theirs, and one that"
-            " names hosts must name the node; people need none. Path as for `tls_cert`."
+            " names hosts must name the node; people need none. It asks for TLS 1.3. Path as for `tls_cert`."
         ),
     ] = None
     trusted_proxies: Annotated[
@@ -140,7 +143,9 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ] = None
     tls_cert: Annotated[
         Text | None,
-        says("The certificate (PEM) that the node shows to a hub that asks; path as for `ca_file`."),
+        says(
+            "The certificate (PEM) that the node shows to a hub that asks; path as for `ca_file`. It is read at the node's start."
+        ),
     ] = None
     tls_key: Annotated[Text | None, says("Its private key (PEM); path as for `ca_file`.")] = None
     renew_every_s: Annotated[ShortTime, says("How often the node renews its leases.")] = 10

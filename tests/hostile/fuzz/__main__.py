@@ -1,5 +1,5 @@
-"""`python -m tests.hostile.fuzz [DECODER …] [--seconds N] [--seed N]`: fuzz these decoders, or all, each for so long in a
-process of its own.
+"""`python -m tests.hostile.fuzz [DECODER …] [--minutes N] [--seed N]` (or `make fuzz`): fuzz these decoders, or all, one
+after the other, each for so long and in a process of its own.
 
 What is found is written below `--found` as `DECODER-crash-…`; put it into `regression/DECODER` with the mending."""
 
@@ -21,7 +21,8 @@ from tests.hostile.spoiling import CORPUS, failed_once
 LONGEST_BYTES = 20_000
 SLOW_S = 10
 MEMORY_MB = 1_024
-FOUND_CODE = 77
+STARTING_S = 240
+"""For its start and its end, on a machine that has other things to do."""
 CHILD = "--one-decoder"
 
 _STATS = re.compile(r"stat::(\w+):\s+(\d+)|cov: (\d+) ft: (\d+)")
@@ -32,7 +33,9 @@ def main(arguments: list[str]) -> int:
         fuzz(arguments[1], arguments[2:])
         return 0
     given = parsed(arguments)
-    found = [one for one in given.decoders if not run(one, given.seconds, given.seed, given.found)]
+    say(f"{'decoder':18} {'executions':>10} {'edges':>6} {'new inputs':>10} {'crashes':>7} {'peak MB':>7}")
+    seconds = max(1, round(given.minutes * 60))
+    found = [one for one in given.decoders if not run(one, seconds, given.seed, given.found)]
     say(
         f"{len(given.decoders)} decoders, {len(found)} with findings{': ' if found else ''}{', '.join(found)}"
     )
@@ -43,7 +46,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     known = sorted(path.name for path in CORPUS.iterdir())
     parser = argparse.ArgumentParser(prog="python -m tests.hostile.fuzz")
     parser.add_argument("decoders", nargs="*", metavar="DECODER", help=f"of {', '.join(known)}; else all")
-    parser.add_argument("--seconds", type=int, default=20, help="for each decoder")
+    parser.add_argument("--minutes", type=float, default=0.5, help="for each decoder")
     parser.add_argument(
         "--seed", type=int, default=1, help="of the fuzzer's choices; 0 for another each time"
     )
@@ -69,25 +72,35 @@ def run(name: str, seconds: int, seed: int, found: Path) -> bool:
             f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={LONGEST_BYTES}", f"-timeout={SLOW_S}",
             f"-rss_limit_mb={MEMORY_MB}", f"-artifact_prefix={found.absolute() / name}-", "-print_final_stats=1", str(corpus),
         )  # fmt: skip
-        child = subprocess.run(
-            (sys.executable, "-m", "tests.hostile.fuzz", CHILD, name, *options),
-            capture_output=True, text=True, errors="replace", timeout=seconds + 120,
-        )  # fmt: skip
-    said = child.stdout + child.stderr
-    say(f"{name:18} {told(said)}{'' if child.returncode == 0 else '  FOUND'}")
-    if child.returncode != 0:
+        code, said = one_fuzzer(name, options, seconds)
+    crashes = len(list(found.glob(f"{name}-*")))
+    say(f"{name:18} {told(said, crashes)}{'' if code == 0 else '  FOUND'}")
+    if code != 0:
         say(said[-4_000:])
     if not any(found.iterdir()):
         found.rmdir()
-    return child.returncode == 0
+    return code == 0
 
 
-def told(said: str) -> str:
-    """What the fuzzer counted, in a few words."""
+def one_fuzzer(name: str, options: tuple[str, ...], seconds: int) -> tuple[int, str]:
+    """A process's exit code and what it said; one that comes to no end is ended, which is a finding too."""
+    words = (sys.executable, "-m", "tests.hostile.fuzz", CHILD, name, *options)
+    try:
+        child = subprocess.run(
+            words, capture_output=True, text=True, errors="replace", timeout=seconds + STARTING_S
+        )
+    except subprocess.TimeoutExpired as error:
+        return 1, f"{(error.stderr or b'').decode('utf-8', 'replace')}\nit came to no end"
+    return child.returncode, child.stdout + child.stderr
+
+
+def told(said: str, crashes: int) -> str:
+    """What the fuzzer counted, as a line of the table."""
     stats = {match[1]: match[2] for match in _STATS.finditer(said) if match[1]}
     edges = [match[3] for match in _STATS.finditer(said) if match[3]]
     runs, most = stats.get("number_of_executed_units", "0"), stats.get("peak_rss_mb", "?")
-    return f"{runs:>8} inputs, {edges[-1] if edges else '?':>5} edges, {stats.get('new_units_added', '?'):>4} new, {most:>4} MB"
+    new = stats.get("new_units_added", "?")
+    return f"{runs:>10} {edges[-1] if edges else '?':>6} {new:>10} {crashes:>7} {most:>7}"
 
 
 def fuzz(name: str, options: list[str]) -> None:

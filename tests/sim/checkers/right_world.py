@@ -73,6 +73,7 @@ class RightWorld:
         self.effects: dict[str, EffectView] = {}
         self.items: dict[str, ItemView] = {}
         self.applied: set[str] = set()
+        self.wrote: set[str] = set()
         self.seq = 0
         self.chains: dict[str, tuple[int, str]] = {}
         self.names = 0
@@ -135,6 +136,8 @@ class RightWorld:
                 self.effect,
                 self.settle,
                 self.stale,
+                self.void,
+                self.hand_back,
             ),
             *(self.refused, self.repeat_submit, self.list_newest),
         )
@@ -265,6 +268,7 @@ class RightWorld:
             fence=work.fence,
             claim_id=claim_id,
             incarnation=node,
+            harness="command",
         )
         grant = GrantView(
             delivery_id=attempt.delivery,
@@ -272,6 +276,7 @@ class RightWorld:
             number=attempt.number,
             recipient=where,
             fence=work.fence,
+            spec_digest=attempt.after,
         )
         claim = self.either(node)
         self.entries.append(en.Claim(**claim, claim_id=claim_id, grants=(grant,)))
@@ -316,11 +321,14 @@ class RightWorld:
     def renew(self) -> None:
         work = self.some(held=True)
         if work is not None and work.newest.acknowledged_at is not None:
-            self.names += 1
-            self.record(work.task_id, "lease_renewed", delivery_id=work.holder, counter=self.names)
-            self.entries.append(
-                en.Renew(**self.either("node"), **self.held(work), counter=self.names, said="renewed")
-            )
+            self.renew_at_last(work)
+
+    def renew_at_last(self, work: Work) -> None:
+        self.names += 1
+        self.record(work.task_id, "lease_renewed", delivery_id=work.holder, counter=self.names)
+        self.entries.append(
+            en.Renew(**self.either("node"), **self.held(work), counter=self.names, said="renewed")
+        )
 
     def report(self) -> None:
         work = self.some(held=True)
@@ -351,17 +359,45 @@ class RightWorld:
         work = self.some(held=True)
         if work is None or work.newest.acknowledged_at is None or self.open_effects(work):
             return
-        attempt, held = work.newest, self.held(work)
+        self.record(work.task_id, "lease_expired", delivery_id=work.holder, grace_ms=PACE)
+        if self.random.random() < 0.3:
+            self.renew_at_last(work)
+        else:
+            self.revoke(work, "silence")
+
+    def revoke(self, work: Work, reason: str) -> None:
+        held, number = self.held(work), work.newest.number
         self.conclude(work, "unknown", None)
         self.record(
             work.task_id,
             "lease_revoked",
             delivery_id=held["delivery_id"],
-            number=attempt.number,
+            number=number,
             fence=work.fence,
-            reason="silence",
+            reason=reason,
         )
         self.follow(work, "unknown", None)
+
+    def void(self) -> None:
+        """Nobody confirms the offer: the same Attempt may be offered again."""
+        work = self.some(held=True)
+        if work is not None and work.newest.acknowledged_at is None:
+            self.free(work)
+            self.record(work.task_id, "grant_voided", delivery_id=work.newest.delivery, fence=work.fence)
+
+    def hand_back(self) -> None:
+        """Its node proves that nothing was started: the same Attempt may be offered again."""
+        work = self.some(held=True)
+        if work is None or work.is_canceled or work.newest.acknowledged_at is None or work.newest.is_started:
+            return
+        attempt, held = work.newest, self.held(work)
+        if attempt.delivery in self.wrote:
+            return
+        self.free(work)
+        attempt.acknowledged_at = None
+        self.record(work.task_id, "handed_back", delivery_id=held["delivery_id"], fence=work.fence)
+        report = {**held, "number": attempt.number, "recipient": attempt.recipient, "said": "handed_back"}
+        self.entries.append(en.Report(**self.either("node"), **report))
 
     def stale(self) -> None:
         """Somebody who lost the lease goes on, and is told so."""
@@ -391,7 +427,8 @@ class RightWorld:
             idempotency_key=key,
             identity=key,
         )
-        begin = {**held, "key": key, "effect_id": effect_id, "said": "intended"}
+        begin = {**held, "key": key, "identity": key, "effect_id": effect_id, "said": "intended"}
+        self.wrote.add(str(work.holder))
         self.entries.append(en.Begin(**self.called("agent"), **begin))
         self.record(work.task_id, "effect_issued", effect_id=effect_id, caller="hub")
         self.entries.append(en.Issue(**self.called("hub"), **held, key=key, said="issued"))
@@ -444,17 +481,8 @@ class RightWorld:
         for work in self.works.values():
             self.at += PACE
             if work.holder is not None and work.newest.acknowledged_at is not None:
-                held, number = self.held(work), work.newest.number
-                self.conclude(work, "unknown", None)
-                self.record(
-                    work.task_id,
-                    "lease_revoked",
-                    delivery_id=held["delivery_id"],
-                    number=number,
-                    fence=work.fence,
-                    reason="the end",
-                )
-                self.follow(work, "unknown", None)
+                self.record(work.task_id, "lease_expired", delivery_id=work.holder, grace_ms=PACE)
+                self.revoke(work, "the end")
         self.at += 1000
         self.entries.append(en.Settled(at=self.at))
         self.at += 100
@@ -484,6 +512,7 @@ class RightWorld:
             "attempt_created",
             number=attempt.number,
             spec={"hypothesis": why} if by is not None else {},
+            spec_digest=attempt.after,
         )
         return attempt
 

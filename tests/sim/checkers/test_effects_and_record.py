@@ -14,7 +14,7 @@ from tenure.sim.checkers.history import History
 from tenure.sim.checkers.view import EffectView
 from tenure.sim.checkers.words import GENESIS
 from tests.sim.checkers.right_world import RightWorld
-from tests.sim.checkers.scenes import WHERE, answer, claim, done, found, held, read, recorded, seen
+from tests.sim.checkers.scenes import WHERE, ack, answer, claim, done, found, held, read, recorded, seen
 
 APPLIED = en.Applied(at=30, provider="forge", key="pr", caller="hub")
 BEGIN = en.Begin(**done(10), **held(), key="pr", effect_id="e_1", said="intended")
@@ -60,10 +60,10 @@ def test_what_a_person_said_of_an_effect_is_their_word(state: str) -> None:
 
 def test_a_call_that_nobody_asked_for_is_found() -> None:
     assert found(seen("legs"), APPLIED) == ["intents"]
-    assert found(seen("legs"), en.Begin(**done(40), **held(), key="pr"), APPLIED) == ["intents"]
+    assert found(seen("legs"), ack(1), en.Begin(**done(40), **held(), key="pr"), APPLIED) == ["intents"]
     refused = {**done(10), "reply": en.Reply.REFUSED}
     assert found(seen("legs"), en.Begin(**refused, **held(), key="pr"), APPLIED) == ["intents"]
-    assert found(seen("legs"), BEGIN, APPLIED) == []
+    assert found(seen("legs"), ack(1), BEGIN, APPLIED) == []
 
 
 def test_a_call_without_its_second_commit_is_found() -> None:
@@ -81,7 +81,7 @@ def test_what_follows_an_open_effect_is_found() -> None:
     assert found(*whole, claim(30, 2, "d_2", grant={"number": 2})) == ["reconciled"]
     assert found(*whole, read(30, state="completed")) == ["reconciled"]
     assert found(*whole, claim(60, 2, "d_2", grant={"number": 2}), read(70, fence=2, state="completed")) == []
-    assert found(*whole, claim(30, 1)) == [], "its own grant, heard of late"
+    assert found(*whole, claim(5, 1, ended=31)) == [], "its own grant, heard of late"
 
 
 def test_an_effect_that_is_settled_and_begun_again_is_open_again() -> None:

@@ -148,7 +148,7 @@ def test_a_verdict_that_nobody_reported_is_found() -> None:
     assert found(legs, report(10, "failed", said="late"), read(20, tries=[attempt(verdict="completed")])) == [
         "verdicts"
     ]
-    assert found(legs, report(10), read(20, fence=2, tries=[attempt(verdict="completed")])) == []
+    assert found(legs, ack(1), report(10), read(20, fence=2, tries=[attempt(verdict="completed")])) == []
 
 
 def test_a_report_whose_answer_was_lost_may_be_the_verdict() -> None:

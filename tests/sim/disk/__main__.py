@@ -1,17 +1,21 @@
-"""`python -m tests.sim.disk [CAMPAIGN ...] [--every N] [--seed N]`: every case of the attacks on the disk.
+"""`python -m tests.sim.disk [CAMPAIGN ...] [--every N] [--seed N] [--json]`: every case of the attacks on the disk.
 
-Prints a line for each campaign and what did not hold; ends with 1 if anything did not."""
+Prints a line for each campaign and what did not hold (with `--json` all of it as one value at the end); ends with 1 if
+anything did not."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import logging
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from tests.sim.disk.campaigns import CAMPAIGNS
+from tests.sim.disk.campaigns import CAMPAIGNS, Case
 
 SHOWN = 5
 
@@ -21,34 +25,47 @@ def main() -> int:
     parser.add_argument("campaign", nargs="*", choices=[*CAMPAIGNS, []], help="all of them, if none is named")
     parser.add_argument("--every", type=int, default=1, help="only each so many-th case")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="say it as JSON, at the end")
     arguments = parser.parse_args()
     # Thousands of failures are provoked, and each would be logged.
     logging.disable(logging.CRITICAL)
-    failed = 0
+    began = time.monotonic()
+    results: list[Result] = []
     for name in arguments.campaign or CAMPAIGNS:
-        failed += asyncio.run(run(name, arguments.every, arguments.seed))
+        results.append(asyncio.run(run(name, arguments.every, arguments.seed)))
+        for line in told(results[-1]):
+            # Beside the JSON it only shows that it goes on.
+            (sys.stderr if arguments.json else sys.stdout).write(f"{line}\n")
+            sys.stdout.flush()
+    failed = sum(len(one.bad) for one in results)
+    if arguments.json:
+        cases = {one.name: {"cases": one.cases, "violations": len(one.bad)} for one in results}
+        took_s = round(time.monotonic() - began, 1)
+        sys.stdout.write(f"{json.dumps({'campaigns': cases, 'violations': failed, 'took_s': took_s})}\n")
     return 1 if failed else 0
 
 
-async def run(name: str, every: int, seed: int) -> int:
+@dataclass
+class Result:
+    name: str
+    cases: int
+    bad: list[Case]
+    took_s: float
+
+
+async def run(name: str, every: int, seed: int) -> Result:
     began = time.monotonic()
-    count, bad, kinds = 0, [], Counter[str]()
-    async for case in CAMPAIGNS[name](every, seed):
-        count += 1
-        if case.violations:
-            bad.append(case)
-            kinds[case.violations[0].partition(":")[0]] += 1
-    say(f"{name}: {count} cases, {len(bad)} with violations, {time.monotonic() - began:.0f} s")
-    for case in bad[:SHOWN]:
-        say(f"  {case.name}: {'; '.join(case.violations)[:400]}")
-    if len(bad) > SHOWN:
-        say(f"  and {len(bad) - SHOWN} more: {dict(kinds)}")
-    return len(bad)
+    cases = [case async for case in CAMPAIGNS[name](every, seed)]
+    return Result(name, len(cases), [one for one in cases if one.violations], time.monotonic() - began)
 
 
-def say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+def told(one: Result) -> Iterator[str]:
+    yield f"{one.name}: {one.cases} cases, {len(one.bad)} with violations, {one.took_s:.0f} s"
+    for case in one.bad[:SHOWN]:
+        yield f"  {case.name}: {'; '.join(case.violations)[:400]}"
+    if len(one.bad) > SHOWN:
+        kinds = Counter(case.violations[0].partition(":")[0] for case in one.bad)
+        yield f"  and {len(one.bad) - SHOWN} more: {dict(kinds)}"
 
 
 if __name__ == "__main__":

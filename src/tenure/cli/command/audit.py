@@ -153,9 +153,11 @@ def read_anchor(path: Path) -> Anchor:
     """
     from tenure.errors import ConfigurationError
     from tenure.ledger.audit import Anchor
+    from tenure.runtime.bounded_read import read_at_most
     from tenure.wire.codec import decode
 
     try:
-        return decode(Anchor, path.read_bytes(), ANCHOR_BYTES)
+        with path.open("rb") as file:
+            return decode(Anchor, read_at_most(file, ANCHOR_BYTES), ANCHOR_BYTES)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}", path=str(path)) from error

@@ -214,7 +214,8 @@ def attempt_pairs(attempt: AttemptBody, now_ms: int, *, details: bool) -> Iterat
 def isolation_of(attempt: AttemptBody) -> str | None:
     """How the Attempt was kept apart: as its own evidence says, else as it was granted."""
     granted = attempt.deliveries[-1].isolation or "open" if attempt.deliveries else None
-    return evidence_of(attempt).get("isolation") or granted
+    said = evidence_of(attempt).get("isolation")
+    return said if isinstance(said, str) and said else granted
 
 
 def usage_text(usage: dict[str, Any]) -> str:

@@ -91,5 +91,5 @@ def node_tools(
 
 
 def new_client() -> httpx.AsyncClient:
-    """The network for context references: redirects are followed, as a browser would."""
-    return httpx.AsyncClient(follow_redirects=True)
+    """The network for context references."""
+    return httpx.AsyncClient()

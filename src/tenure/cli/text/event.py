@@ -177,6 +177,8 @@ SENTENCES: dict[str, Sentence] = {
     "hub_started": lambda e: f"hub started, version {e['version']}",
     "credential_issued": lambda e: (
         f"token {e['credential_id']} of {e['name']} ({e['role']}) issued by {e['by']}"
+        + (f" in the place of {e['replaces']}" if e.get("replaces") else "")
+        + _because(e)
     ),
     "credential_revoked": lambda e: f"token {e['credential_id']} revoked by {e['by']}{_because(e)}",
     "schedule_added": lambda e: f"schedule {_schedule(e)} added{_by(e)}",

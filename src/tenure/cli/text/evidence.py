@@ -20,7 +20,7 @@ def evidence_of(attempt: AttemptBody) -> Table:
     """The evidence as a table; empty where there is none."""
     try:
         found = msgspec.json.decode(attempt.evidence)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {}
     return cast("Table", found) if isinstance(found, dict) else {}
 
@@ -29,6 +29,12 @@ def part(evidence: Table, name: str) -> Table:
     """A table within the evidence; empty where it is missing."""
     found = evidence.get(name)
     return cast("Table", found) if isinstance(found, dict) else {}
+
+
+def count(table: Table, name: str) -> int:
+    """A number within the evidence; 0 where it is missing."""
+    found = table.get(name)
+    return found if isinstance(found, int) else 0
 
 
 def worktree_of(attempt: AttemptBody) -> Table:
@@ -46,12 +52,12 @@ def changes_text(attempt: AttemptBody) -> str:
     tree = worktree_of(attempt)
     if not tree:
         return ""
-    commits, changes = part(tree, "commits").get("count", 0), part(tree, "changes")
-    files = changes.get("files", 0)
+    commits, changes = count(part(tree, "commits"), "count"), part(tree, "changes")
+    files = count(changes, "files")
     if not commits and not files:
         return "nothing"
     made = counted(commits, "commit") if commits else "no commits"
-    lines = f"+{changes.get('insertions', 0)} -{changes.get('deletions', 0)}"
+    lines = f"+{count(changes, 'insertions')} -{count(changes, 'deletions')}"
     left = left_uncommitted(attempt)
     loose = f" ({left} not committed)" if left else ""
     return f"{made}, {counted(files, 'file')} changed, {lines}{loose}"
@@ -70,8 +76,7 @@ def not_stored_because(attempt: AttemptBody) -> str:
 
 def left_uncommitted(attempt: AttemptBody) -> int:
     """How many files the Attempt left changed or new, and not committed."""
-    count = part(worktree_of(attempt), "uncommitted").get("count", 0)
-    return count if isinstance(count, int) else 0
+    return count(part(worktree_of(attempt), "uncommitted"), "count")
 
 
 def output_tails(attempt: AttemptBody) -> list[tuple[str, str]]:
@@ -83,7 +88,9 @@ def _tails(evidence: Table) -> Iterator[tuple[str, str]]:
     harness = part(evidence, "harness")
     if harness.get("output_tail"):
         yield "harness", str(harness["output_tail"])
-    for check in cast("list[Table]", harness.get("checks", [])):
+    checks = harness.get("checks")
+    for one in cast("list[Any]", checks) if isinstance(checks, list) else ():
+        check = cast("Table", one) if isinstance(one, dict) else {}
         tail = part(check, "ended").get("output_tail")
         if tail:
             yield str(check.get("name", "check")), str(tail)

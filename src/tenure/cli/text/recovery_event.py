@@ -136,7 +136,7 @@ SENTENCES: dict[str, Sentence] = {
     "policy_chosen": _policy_chosen,
     "circuit_opened": lambda e: f"{e['quota']} is left alone{_until(e)}{_because(e)}",
     "circuit_extended": lambda e: f"{e['quota']} is left alone{_until(e)}",
-    "circuit_closed": lambda e: f"{e['quota']} has room again{_because(e)}",
+    "circuit_closed": lambda e: f"{e['quota']} has room again{_by(e)}{_because(e)}",
     "attention_snoozed": _snoozed,
     "attention_assigned": _assigned,
     "attention_notified": lambda e: f"people were told of {e['item_id']}",

@@ -32,6 +32,7 @@ from tenure.hub.effect_desk import ADVICE, EffectDesk
 from tenure.hub.effects.capability import Capability
 from tenure.hub.push.change import ChangeCheck, Place, shown_branch
 from tenure.hub.push.staging import Staging
+from tenure.hub.recorded import recorded
 from tenure.hub.service import Hub
 from tenure.wire.effects import EffectBody, EffectRequest
 
@@ -235,7 +236,8 @@ class PushTalk:
         body = await self._desk.perform(self._visitor.who, asked)
         is_old = (body.replayed or body.adopted) and body.problem is None
         wait_s = WAIT_S if body.problem in UNDER_WAY else 0.0
-        effect = await self._hub.broker.settled(EffectId(body.effect_id), wait_s)
+        with recorded():
+            effect = await self._hub.broker.settled(EffectId(body.effect_id), wait_s)
         if effect is None or not effect.is_done:
             error = not_done(body if effect is None else self._desk.body(effect))
             raise error

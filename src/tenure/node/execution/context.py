@@ -11,8 +11,9 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from concurrent.futures import Executor
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, TypeVar, final
@@ -23,6 +24,7 @@ import httpx
 from tenure.core.task import Reference
 from tenure.errors import ConfigurationError, TooLargeError, UnavailableError
 from tenure.harness.port import Input
+from tenure.runtime.plain_answer import PLAIN, is_packed
 
 INPUT_BYTES = 64 << 20
 """One reference; larger material belongs into a repository."""
@@ -30,6 +32,7 @@ INPUTS = "inputs"
 FETCH_S = 300.0
 """One reference over a slow line."""
 CHUNK_BYTES = 1 << 20
+REDIRECTS = 10
 NAME_CHARACTERS = 80
 
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
@@ -94,9 +97,10 @@ class ContextFetcher:
             async with (
                 asyncio.timeout(FETCH_S),
                 make_client() as client,
-                client.stream("GET", uri) as response,
+                answered(client, uri) as response,
             ):
                 refuse_status(uri, response.status_code)
+                refuse_packed(uri, response)
                 with await self._in_executor(partial(open_new, target)) as file:
                     copy = Copy(uri, file)
                     async for chunk in response.aiter_bytes():
@@ -178,6 +182,30 @@ def open_new(path: Path) -> IO[bytes]:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
 
 
+@asynccontextmanager
+async def answered(client: httpx.AsyncClient, uri: str) -> AsyncGenerator[httpx.Response]:
+    """The answer at the end of all redirects. They are followed here, since the library would read the whole body of each,
+    however long it is.
+
+    Raises:
+        ConfigurationError: there are more of them than `REDIRECTS`, or one leads out of the web.
+        httpx.HTTPError: there is none.
+    """
+    request = client.build_request("GET", uri, headers=PLAIN)
+    for _ in range(REDIRECTS + 1):
+        response = await client.send(request, stream=True, follow_redirects=False)
+        try:
+            if response.next_request is None:
+                yield response
+                return
+        finally:
+            await response.aclose()
+        request = response.next_request
+        if request.url.scheme not in {"http", "https"}:
+            raise ConfigurationError(f"context {uri}: redirected to {str(request.url)[:200]!r}", uri=uri)
+    raise ConfigurationError(f"context {uri}: more than {REDIRECTS} redirects", uri=uri)
+
+
 def refuse_status(uri: str, status_code: int) -> None:
     """Refuses every answer but a success.
 
@@ -189,6 +217,20 @@ def refuse_status(uri: str, status_code: int) -> None:
         raise UnavailableError(f"context {uri}: the server answered {status_code}", uri=uri)
     if not 200 <= status_code < 300:
         raise ConfigurationError(f"context {uri}: the server answered {status_code}", uri=uri)
+
+
+def refuse_packed(uri: str, response: httpx.Response) -> None:
+    """Refuses an answer that would have to be unpacked: nobody knows how much it would be.
+
+    Raises:
+        ConfigurationError: it is compressed, though it was asked for as it is.
+    """
+    if is_packed(response):
+        raise ConfigurationError(
+            f"context {uri}: the server answers compressed, also when it is asked not to; reference an address that"
+            " serves it as it is",
+            uri=uri,
+        )
 
 
 def file_name(uri: str) -> str:

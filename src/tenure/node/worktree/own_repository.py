@@ -25,6 +25,7 @@ import shutil
 import stat
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, final
 
@@ -40,13 +41,15 @@ from tenure.runtime.git import Git
 
 MAX_OBJECTS_BYTES = 8 << 30
 """New objects of one Attempt; more is refused, since they are copied before they are looked at."""
+BLOCK_BYTES = 4_096
+"""What the smallest object counts for: it takes a block, and without this there would be no end to empty ones."""
 TAKE_BACK_TIMEOUT_S = 900.0
 REFS = 2_000
 """Refs of an agent that are read."""
 LINE_BYTES = 4_096
 
 _SHA = re.compile(r"[0-9a-f]{40}")
-_LOOSE_FOLDER = re.compile(r"[0-9a-f]{2}")
+_OBJECT_FOLDER = re.compile(r"[0-9a-f]{2}|pack")
 _LOOSE = re.compile(r"[0-9a-f]{38}")
 _PACK = re.compile(r"pack-[0-9a-f]{40}\.pack")
 _BRANCH = re.compile(r"ref: (refs/heads/[^\s\x00-\x1f\x7f]+)")
@@ -211,8 +214,9 @@ class OwnRepositories:
             with (
                 contextlib.suppress(FileNotFoundError, UnsafePathError),
                 self._opened(worktree, *at) as folder,
+                os.scandir(folder) as entries,
             ):
-                for entry in list(os.scandir(folder)):
+                for entry in islice(entries, REFS + 1 - seen):  # an agent may have put millions into it
                     seen += 1
                     if entry.is_dir(follow_symlinks=False) and (*at, entry.name) != ("refs", "remotes"):
                         pending.append((*at, entry.name))
@@ -254,14 +258,16 @@ class OwnRepositories:
 
     def _copy_files(self, worktree: Worktree, objects: Path) -> None:
         room = MAX_OBJECTS_BYTES
-        with self._opened(worktree, "objects") as top:
-            names = [entry.name for entry in os.scandir(top) if entry.is_dir(follow_symlinks=False)]
+        with self._opened(worktree, "objects") as top, os.scandir(top) as entries:
+            names = [
+                entry.name
+                for entry in entries
+                if entry.is_dir(follow_symlinks=False) and _OBJECT_FOLDER.fullmatch(entry.name)
+            ]
         for name in names:
-            wanted = _PACK if name == "pack" else _LOOSE if _LOOSE_FOLDER.fullmatch(name) else None
-            if wanted is None:
-                continue
-            with self._opened(worktree, "objects", name) as folder:
-                for entry in list(os.scandir(folder)):
+            wanted = _PACK if name == "pack" else _LOOSE
+            with self._opened(worktree, "objects", name) as folder, os.scandir(folder) as entries:
+                for entry in entries:
                     if wanted.fullmatch(entry.name):
                         room -= copy_plain(folder, entry.name, objects / name, room)
 
@@ -373,7 +379,7 @@ def read_plain(folder: int, name: str, limit: int) -> bytes:
 
 
 def copy_plain(folder: int, name: str, target: Path, room: int) -> int:
-    """Copies a new object file, and returns its size; one that was linked from the cache is left out.
+    """Copies a new object file, and returns what it counts for; one that was linked from the cache is left out.
 
     Raises:
         UnsafePathError: it is no plain file.
@@ -391,4 +397,4 @@ def copy_plain(folder: int, name: str, target: Path, room: int) -> int:
         target.mkdir(exist_ok=True)
         with (target / name).open("xb") as copy:
             shutil.copyfileobj(file, copy)
-    return status.st_size
+    return max(status.st_size, BLOCK_BYTES)

@@ -29,6 +29,7 @@ from tenure.servers.rest import (
     webhook_routes,
 )
 from tenure.servers.rest.git_routes import git_route
+from tenure.servers.rest.held_bodies import HeldBodies
 from tenure.servers.rest.peer import ALONE, Facing
 from tenure.servers.rest.problem import exception_handlers
 
@@ -62,7 +63,7 @@ def create_app(
     face: Facing = ALONE,
 ) -> Litestar:
     """The hub's face over HTTP. No request body is read beyond `max_body_bytes`, but for git's, which `git` bounds.
-    `face`: what it knows of its surroundings."""
+    All that are read at a time have a bound together (`held_bodies`). `face`: what it knows of its surroundings."""
     return Litestar(
         [*ROUTES, *([git_route(git)] if git is not None else [])],
         state=State(
@@ -76,6 +77,7 @@ def create_app(
         ),
         exception_handlers=exception_handlers(hub.ids),
         before_send=[add_security_headers],
+        middleware=[HeldBodies(max_body_bytes).middleware],
         openapi_config=None,
         request_max_body_size=max_body_bytes,
         return_dto=None,

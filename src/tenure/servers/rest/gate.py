@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tenure.core.access import Role
 from tenure.core.origin import ADDRESS_LENGTH, CLIENT_LENGTH, Origin
-from tenure.errors import ForbiddenError, InvalidError, UnauthenticatedError
+from tenure.errors import ForbiddenError, InvalidError
 from tenure.hub.access import Principal, refuse_no_node, require
 from tenure.hub.api import Api
 from tenure.hub.legs import Legs, check_contract
@@ -96,13 +96,13 @@ async def authenticated(connection: Connection) -> Principal:
     if rates is None:
         return await access.authenticate(header)
     address = address_of(connection)
-    if not access.remembers(header):
-        rates.guesses.check(address)
-    try:
-        principal = await access.authenticate(header)
-    except UnauthenticatedError:
+    is_guess = not access.remembers(header)
+    if is_guess:
+        # Before it is looked up: of many that come at once each must count.
         rates.guesses.take(address)
-        raise
+    principal = await access.authenticate(header)
+    if is_guess:
+        rates.guesses.give_back(address)
     rates.requests.take(principal.credential_id or principal.node_id or principal.name)
     return principal
 

@@ -35,6 +35,7 @@ CONVERSATION_S = 3600.0
 DRAIN_S = 2.0
 DRAIN_BYTES = 8_388_608
 """Read and dropped of a request that was answered before its end, so that the sender gets to read the answer."""
+LENGTH_DIGITS = 18
 _PATH = re.compile(
     r"(?P<target>task|[^:/]+:.{0,400}?)\.git/(?P<what>info/refs|git-upload-pack|git-receive-pack)"
 )
@@ -120,7 +121,6 @@ class GitFace:
         service = Service(name)
         if self._scope["method"] != ("GET" if advertises else "POST"):
             raise InvalidError(f"{self._scope['method']} is not done here")
-        length = self._headers.get("content-length", "")
         return found["target"], GitRequest(
             service=service,
             advertises=advertises,
@@ -128,7 +128,7 @@ class GitFace:
                 "content-type", "" if advertises else f"application/x-{service}-request"
             ),
             content_encoding=self._checked("content-encoding", "gzip", "x-gzip", ""),
-            content_length=int(length) if length.isdecimal() else None,
+            content_length=_length(self._headers.get("content-length")),
         )
 
     def _checked(self, name: str, *known: str) -> str:
@@ -205,6 +205,20 @@ class GitFace:
         text = f"{error.code}: {error.message}\n".encode()
         await self._send({"type": "http.response.body", "body": text, "more_body": True})
         await self._finish()
+
+
+def _length(header: str | None) -> int | None:
+    """A `Content-Length`.
+
+    Raises:
+        InvalidError: it is none.
+    """
+    if header is None:
+        return None
+    # Python makes no integer of thousands of digits, and no body has so many bytes.
+    if not (header.isascii() and header.isdecimal() and len(header) <= LENGTH_DIGITS):
+        raise InvalidError(f"the content-length {header[:80]!r} is not understood here")
+    return int(header)
 
 
 def capability_of(header: str | None) -> str:

@@ -4,8 +4,9 @@ Buckets in memory: each is filled with so many a second up to a burst of a few s
 Who finds it empty is told when to come back, and nothing was done. A restart fills them all; what is counted here is no
 fact that must survive.
 
-A guess is a token that is not known. A known one is never kept from its work by others' guesses, once it has been used since
-the start; until then it shares the address's bucket with whoever guesses from there."""
+An agent's requests count by its Delivery. A guess is a token that is not known, or a webhook that is signed wrongly. A known
+token is never kept from its work by others' guesses, once it has been used since the start; until then it shares the address's
+bucket with whoever guesses from there."""
 
 from __future__ import annotations
 
@@ -53,6 +54,10 @@ class Buckets:
         left = self._filled(name)
         if left < 1:
             raise self._refusal(left)
+
+    def give_back(self, name: str) -> None:
+        """One that need not have been taken."""
+        self._keep(name, min(self._most, self._filled(name) + 1))
 
     def _filled(self, name: str) -> float:
         left, at_ns = self._left.get(name, (self._most, 0))

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from tenure.errors import ConfigurationError, InsecureBindError, UnavailableError
 from tenure.runtime.settings import is_loopback
+from tenure.servers.rest.certificates import LOOK_S, Certificates
 from tenure.servers.rest.connection import Bounds, bounded
 
 GRACE_S = 5.0
@@ -72,8 +73,11 @@ async def serve(
         server.announce = lambda: on_ready(Listening(host, port, f"{scheme}://{_authority(host, port)}"))
         running = asyncio.ensure_future(server.serve(sockets=[listener]))
         stopping = asyncio.ensure_future(stop.wait())
+        shown = _certificates(server.config, bind)
         try:
-            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            while not await _first_of(running, stopping, within_s=LOOK_S if shown else None):
+                if shown:
+                    shown.renew()
         finally:
             stopping.cancel()
             on_stopping()
@@ -151,6 +155,18 @@ def _config(app: Any, bind: Bind, grace_s: float) -> uvicorn.Config:
             tls_cert=bind.tls_cert,
         ) from error
     return config
+
+
+def _certificates(config: uvicorn.Config, bind: Bind) -> Certificates | None:
+    if config.ssl is None or bind.tls_cert is None:
+        return None
+    return Certificates(config.ssl, bind.tls_cert, bind.tls_key, bind.client_ca)
+
+
+async def _first_of(*waiting: asyncio.Future[Any], within_s: float | None) -> bool:
+    """Has one of them ended within this time?"""
+    done, _ = await asyncio.wait(waiting, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+    return bool(done)
 
 
 def _authority(host: str, port: int) -> str:

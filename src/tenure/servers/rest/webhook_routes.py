@@ -9,11 +9,11 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import FromPath
 
 from tenure.core.limits import WEBHOOK_BYTES
-from tenure.errors import IdempotencyMismatchError, TooLargeError
+from tenure.errors import IdempotencyMismatchError, TooLargeError, UnauthenticatedError
 from tenure.hub.problem import problem_of
 from tenure.hub.webhook_desk import WebhookDesk
 from tenure.providers.inbound import Message
-from tenure.servers.rest.gate import Connection, HubRequest, refuse_unknown_parameters
+from tenure.servers.rest.gate import Connection, HubRequest, address_of, facing_of, refuse_unknown_parameters
 from tenure.servers.rest.problem import problem_response
 from tenure.wire.codec import encode
 from tenure.wire.webhooks import WebhookBody
@@ -28,6 +28,9 @@ def desk_of(connection: Connection) -> WebhookDesk:
 async def may_be_signed(connection: Connection, handler: BaseRouteHandler) -> None:
     """Let through what has a signature of the right form, before a byte of its body is read."""
     refuse_unknown_parameters(connection, handler)
+    rates = facing_of(connection).rates
+    if rates is not None:
+        rates.guesses.check(address_of(connection))
     places = connection.path_params
     desk_of(connection).admit(str(places["forge"]), str(places["name"]), headers_of(connection))
 
@@ -47,11 +50,27 @@ async def receive_webhook(
     409. See docs/guides/webhooks.md."""
     message = Message(headers_of(request), await bounded_body(request))
     try:
-        body = await desk_of(request).receive(forge, name, message)
+        body = await _received(request, forge, name, message)
     except IdempotencyMismatchError as error:
         # A forge's id is not a key that the sender chose badly: the two messages contradict each other.
         return problem_response(problem_of(error, CONFLICT))
     return Response(encode(body), media_type="application/json")
+
+
+async def _received(request: HubRequest, forge: str, name: str, message: Message) -> WebhookBody:
+    """What came of it. One that is signed wrongly counts as a guess of its sender's.
+
+    Raises:
+        UnauthenticatedError: it is signed wrongly.
+        RateLimitedError: too many from there were.
+    """
+    try:
+        return await desk_of(request).receive(forge, name, message)
+    except UnauthenticatedError:
+        rates = facing_of(request).rates
+        if rates is not None:
+            rates.guesses.take(address_of(request))
+        raise
 
 
 def headers_of(connection: Connection) -> dict[str, str]:

@@ -20,6 +20,7 @@ from tenure.sim.checkers.words import (
     RENEWED,
 )
 
+HOLDS = ("durable",)
 RULE = "No read that began after a write was acknowledged shows a state from before it."
 
 

@@ -7,6 +7,7 @@ from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.telling import told
 from tenure.sim.checkers.words import ENDED
 
+HOLDS = ("durable", "frozen")
 RULE = "Every event speaks of what there is, and what was read last of a Task that ended is what the events add up to."
 
 

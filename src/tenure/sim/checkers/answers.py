@@ -10,6 +10,7 @@ from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.retries import is_automatic
 from tenure.sim.checkers.words import FINAL_ANSWERS, MOVES_NOTHING
 
+HOLDS = ("no_guess",)
 RULE = "Of all answers to one version of a question one counts, and people's Attempts are no more than their words for them."
 
 

@@ -15,6 +15,7 @@ from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.words import FINAL_ANSWERS, RECORDED, UNKNOWN
 from tenure.sim.checkers.writes import accepted, grants
 
+HOLDS = ("no_guess",)
 RULE = "Between the moment an outcome is known to be unknown and its answer, its recipient gets no grant and no receipt."
 NEVER = 1 << 63
 

@@ -13,6 +13,7 @@ from tenure.sim.checkers.sweep import sweep
 from tenure.sim.checkers.words import CANCELED, ENDED
 from tenure.sim.checkers.writes import accepted, grants
 
+HOLDS = ("no_resurrection",)
 RULE = "After an acknowledged cancellation there is no grant, no receipt, no Effect and no further Attempt; the end is `canceled`."
 
 

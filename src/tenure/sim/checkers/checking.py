@@ -21,17 +21,21 @@ from tenure.sim.checkers import (
     endings,
     fences,
     idempotent,
+    identities,
     intents,
     kept,
     leftovers,
     monotonic,
     owners,
+    receipts,
     reconciled,
     retries,
     sequence,
     silence,
+    specs,
     stale,
     starts,
+    suspects,
     unknowns,
     verdicts,
 )
@@ -42,15 +46,16 @@ from tenure.sim.checkers.telling import completed, told
 
 
 class Checker(Struct, frozen=True):
-    """`rule`: what it checks, in a sentence."""
+    """`rule`: what it checks, in a sentence; `holds`: the rules of the design that this is a part of."""
 
     name: str
     rule: str
+    holds: tuple[str, ...]
     look: Callable[[History, Notes], None]
 
 
 def _checker(module: ModuleType) -> Checker:
-    return Checker(module.__name__.rpartition(".")[2], module.RULE, module.look)
+    return Checker(module.__name__.rpartition(".")[2], module.RULE, module.HOLDS, module.look)
 
 
 CHECKERS = tuple(
@@ -61,10 +66,14 @@ CHECKERS = tuple(
         agreeing,
         monotonic,
         idempotent,
+        identities,
         fences,
         owners,
         stale,
+        receipts,
         starts,
+        suspects,
+        specs,
         effects_once,
         intents,
         reconciled,

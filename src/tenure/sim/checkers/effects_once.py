@@ -9,6 +9,7 @@ from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.words import ABSENT, CONFIRMED
 
+HOLDS = ("once",)
 RULE = "A provider did each key at most once; what is confirmed was done, and what ended absent was not."
 
 

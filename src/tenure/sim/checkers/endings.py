@@ -11,6 +11,7 @@ from tenure.sim.checkers.sweep import sweep
 from tenure.sim.checkers.words import ENDED
 from tenure.sim.checkers.writes import accepted, grants
 
+HOLDS = ("no_resurrection",)
 RULE = "Once a Task was shown to have ended, no grant is made for it and no write of a holder is accepted."
 
 

@@ -218,14 +218,47 @@ class Recorded(Entry, frozen=True, kw_only=True, tag="recorded"):
     covers: str | None = None
 
 
-class Revoked(Sight, frozen=True, kw_only=True, tag="revoked"):
-    """A lease was ended without a report. Nobody outside sees it; the record tells it."""
+class Told(Sight, frozen=True, kw_only=True):
+    """What nobody outside sees happen; the record tells it."""
 
     task_id: str
+
+
+class Voided(Told, frozen=True, kw_only=True, tag="voided"):
+    """A grant that nobody had acknowledged was taken back. `fence`: of the Task from then on."""
+
+    delivery_id: str
+    fence: int
+
+
+class Expired(Told, frozen=True, kw_only=True, tag="expired"):
+    """A lease ran out: its Attempt is suspect."""
+
+    delivery_id: str
+
+
+class Revoked(Told, frozen=True, kw_only=True, tag="revoked"):
+    """A lease was ended without a report. `fence`: of the Task from then on."""
+
     number: int
     delivery_id: str
     recipient: str
     fence: int
+
+
+class Made(Told, frozen=True, kw_only=True, tag="made"):
+    """An Attempt was made. `by`: who gave the reason for it; None for the first."""
+
+    number: int
+    by: str | None = None
+
+
+class Exhausted(Told, frozen=True, kw_only=True, tag="exhausted"):
+    """The budget is used up."""
+
+
+class Raised(Told, frozen=True, kw_only=True, tag="raised"):
+    """A person has given it more."""
 
 
 class Alive(Sight, frozen=True, kw_only=True, tag="alive"):
@@ -265,7 +298,12 @@ AnyEntry = (
     | Applied
     | Fault
     | Recorded
+    | Voided
+    | Expired
     | Revoked
+    | Made
+    | Exhausted
+    | Raised
     | Alive
     | Settled
     | Observed

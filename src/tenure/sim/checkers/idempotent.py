@@ -7,6 +7,7 @@ from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.words import RECORDED
 
+HOLDS = ("once",)
 RULE = (
     "Calls with one idempotency key get one result; one result never belongs to two keys of different things."
 )

@@ -8,6 +8,7 @@ from tenure.sim.checkers.entry import Applied, Begin, Issue, Recorded
 from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 
+HOLDS = ("fenced_writes",)
 RULE = "Before a provider did something, somebody had asked for it under its key, and the record has its intent and its call."
 
 

@@ -6,6 +6,7 @@ from tenure.sim.checkers.entry import Alive, Start
 from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 
+HOLDS = ()
 RULE = "No process that is alive at the end carries the marker of an execution."
 
 

@@ -11,6 +11,7 @@ from tenure.sim.checkers.sweep import sweep
 from tenure.sim.checkers.view import AttemptView, EffectView, ItemView, TaskView
 from tenure.sim.checkers.words import CONFIRMED, ENDED, FINAL_ANSWERS
 
+HOLDS = ("durable", "frozen", "no_resurrection")
 RULE = "No read shows less than a read that ended before it began, and what has ended stays as it is."
 
 

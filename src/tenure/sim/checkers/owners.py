@@ -9,6 +9,7 @@ from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.writes import Write, accepted
 
+HOLDS = ("one_owner",)
 RULE = "Two Deliveries of a Task never both hold it: the times between the first and last accepted write do not overlap."
 
 

@@ -7,6 +7,7 @@ from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.view import AttemptView
 from tenure.sim.checkers.words import FAILURES, MACHINE, TRANSIENT
 
+HOLDS = ("reasoned_retry",)
 RULE = (
     "An Attempt that the machine makes after a failure changes something, unless the cause passes by itself."
 )

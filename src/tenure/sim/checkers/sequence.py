@@ -9,6 +9,7 @@ from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.words import GENESIS
 
+HOLDS = ("frozen",)
 RULE = "Each event has its own number, each stream counts from 1 without a gap, and each hash covers the one before it."
 
 

@@ -7,6 +7,7 @@ from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.words import DELIVERED
 
+HOLDS = ("no_start_before_handoff",)
 RULE = "Each execution began after the receipt of its Delivery, under its fence, was answered `delivered`, and once."
 ACCEPTED = frozenset({DELIVERED, "lease_expired"})
 """The second: it was accepted earlier, and the start waits for a renewal."""

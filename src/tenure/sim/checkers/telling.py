@@ -82,6 +82,7 @@ class Teller:
         self._grants: dict[str, GrantView] = {}
         self._effects: dict[str, tuple[EffectView, Body]] = {}
         self._items: dict[str, ItemView] = {}
+        self._digests: dict[tuple[str, int], str] = {}
 
     def tell(self, event: en.Recorded) -> bool:
         """Whether it is understood."""
@@ -113,6 +114,9 @@ class Teller:
         at = self._at if at is None else at
         return {"client": client, "began": at, "ended": at, "reply": en.Reply.DONE}
 
+    def _see(self, kind: type[en.Told], task_id: str, **fields: Any) -> None:
+        self.entries.append(kind(at=self._at, task_id=task_id, **fields))
+
     def _change_task(self, task_id: str, **fields: Any) -> None:
         self._tasks[task_id] = replace(self._tasks[task_id], **fields)
 
@@ -128,7 +132,7 @@ class Teller:
 
     def submitted(self, task_id: str, body: Body) -> None:
         budget = body.get("budget", {}).get("attempts")
-        self._tasks[task_id] = TaskView(task_id=task_id, state="submitted", budget=budget, why="record")
+        self._tasks[task_id] = TaskView(task_id=task_id, state="submitted", budget=budget)
         self._attempts[task_id] = {}
         key = body["idempotency_key"]
         self.entries.append(
@@ -145,17 +149,28 @@ class Teller:
             after=why.get("after_digest"),
             changes=changes,
         )
+        self._digests[task_id, body["number"]] = body.get("spec_digest", "")
+        self._see(en.Made, task_id, number=body["number"], by=why.get("by"))
 
     def decided(self, task_id: str, body: Body) -> None:
         self._change_attempt(task_id, body["number"], failure_class=body.get("failure_class"))
 
     def raised(self, task_id: str, body: Body) -> None:
         self._change_task(task_id, budget=body["budget"].get("attempts"))
+        self._see(en.Raised, task_id)
+
+    def exhausted(self, task_id: str, _: Body) -> None:
+        self._see(en.Exhausted, task_id)
 
     def canceled(self, task_id: str, body: Body) -> None:
         if body["step"] == "requested":
             self._change_task(task_id, cancel_requested=True)
             self.entries.append(en.Cancel(**self._done(body.get("by", "")), task_id=task_id))
+
+    def stopped(self, task_id: str, body: Body) -> None:
+        if body["step"] == "requested":
+            number = body["number"]
+            self.entries.append(en.Cancel(**self._done(body.get("by", "")), task_id=task_id, number=number))
 
     def ended(self, task_id: str, body: Body) -> None:
         self._change_task(task_id, state=body["state"])
@@ -171,6 +186,8 @@ class Teller:
             number=body["number"],
             recipient=body["recipient"],
             fence=body["fence"],
+            spec_digest=self._digests.get((task_id, body["number"]), ""),
+            frozen=f"{body.get('harness', '')} {body.get('model') or ''}".strip(),
         )
         self._grants[grant.delivery_id] = grant
         self._change_task(task_id, fence=grant.fence)
@@ -188,6 +205,10 @@ class Teller:
 
     def voided(self, task_id: str, body: Body) -> None:
         self._change_task(task_id, fence=body["fence"])
+        self._see(en.Voided, task_id, delivery_id=body["delivery_id"], fence=body["fence"])
+
+    def expired(self, task_id: str, body: Body) -> None:
+        self._see(en.Expired, task_id, delivery_id=body["delivery_id"])
 
     def acknowledged(self, task_id: str, body: Body) -> None:
         grant = self._grants[body["delivery_id"]]
@@ -239,15 +260,13 @@ class Teller:
         grant = self._grants[body["delivery_id"]]
         self._change_task(task_id, fence=body["fence"])
         self._change_attempt(task_id, grant.number, verdict=UNKNOWN)
-        self.entries.append(
-            en.Revoked(
-                at=self._at,
-                task_id=task_id,
-                number=grant.number,
-                delivery_id=grant.delivery_id,
-                recipient=grant.recipient,
-                fence=body["fence"],
-            )
+        self._see(
+            en.Revoked,
+            task_id,
+            number=grant.number,
+            delivery_id=grant.delivery_id,
+            recipient=grant.recipient,
+            fence=body["fence"],
         )
 
     def withdrawn(self, task_id: str, body: Body) -> None:
@@ -330,10 +349,13 @@ _SAYS: dict[str, Callable[[Teller, str, Body], None]] = {
     "attempt_created": Teller.created,
     "recovery_decided": Teller.decided,
     "budget_raised": Teller.raised,
+    "budget_exhausted": Teller.exhausted,
     "cancel_advanced": Teller.canceled,
+    "stop_advanced": Teller.stopped,
     "task_ended": Teller.ended,
     "delivery_granted": Teller.granted,
     "grant_voided": Teller.voided,
+    "lease_expired": Teller.expired,
     "delivery_acknowledged": Teller.acknowledged,
     "lease_renewed": Teller.renewed,
     "report_recorded": Teller.reported,

@@ -7,6 +7,7 @@ from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.words import HANDED_BACK, UNKNOWN
 
+HOLDS = ("never_silent", "no_guess")
 RULE = "In the end every execution that nobody reported is `unknown`, and every unknown Attempt was on the list of questions."
 
 

@@ -9,6 +9,7 @@ from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.words import CANCELED, UNKNOWN
 
+HOLDS = ("no_guess",)
 RULE = "Every verdict but `unknown` is what the Attempt's own node reported; only what was never handed over is withdrawn."
 
 

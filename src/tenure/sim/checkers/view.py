@@ -10,7 +10,7 @@ class View(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
 
 
 class GrantView(View, frozen=True, kw_only=True):
-    """One grant in the answer to a claim."""
+    """One grant in the answer to a claim. `frozen`: the harness and the model that the Attempt has from its first grant on."""
 
     delivery_id: str
     task_id: str
@@ -18,6 +18,7 @@ class GrantView(View, frozen=True, kw_only=True):
     recipient: str
     fence: int
     spec_digest: str = ""
+    frozen: str = ""
 
 
 class AttemptView(View, frozen=True, kw_only=True):
@@ -42,7 +43,7 @@ class AttemptView(View, frozen=True, kw_only=True):
 class TaskView(View, frozen=True, kw_only=True):
     """`version`: the version of its stream, where the reader was shown one. `attempts`: how many; `tries`: each of them, or
     nothing where only the Task was read. `budget`: how many Attempts that count it may have. `why`: the code of the reason
-    that it waits for, or empty."""
+    that it waits for, or empty; None where the reader was not shown that."""
 
     task_id: str
     state: str
@@ -51,7 +52,7 @@ class TaskView(View, frozen=True, kw_only=True):
     version: int | None = None
     cancel_requested: bool = False
     budget: int | None = None
-    why: str = ""
+    why: str | None = None
     tries: tuple[AttemptView, ...] = ()
 
 

@@ -22,6 +22,7 @@ DELIVERED = "delivered"
 RENEWED = "renewed"
 RECORDED = "recorded"
 HANDED_BACK = "handed_back"
+LATE = "late"
 
 FINAL_ANSWERS = frozenset({"rerun", "accept", "retire"})
 """Answers to an unknown outcome that are given once."""

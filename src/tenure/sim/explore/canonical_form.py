@@ -23,7 +23,7 @@ from tenure.core.attempt import Attempt, Verdict
 from tenure.core.attention import Attention, AttentionKind
 from tenure.core.budget import Tally
 from tenure.core.circuit import Circuit
-from tenure.core.delivery import Delivery, DeliveryState, Now, Term
+from tenure.core.delivery import Delivery, DeliveryState, Now, Term, is_over
 from tenure.core.effect import Effect
 from tenure.core.gate import Gate
 from tenure.core.granting import ANSWERED_BY_VOID
@@ -64,9 +64,18 @@ class Sight(Struct, frozen=True):
 
     def term(self, term: Term, slack_ms: int = 0) -> Term:
         wall_left = max(-slack_ms, term.ends_at_ms - self.now.wall_ms)
-        since = term.awake_ms if term.hub == self.now.hub else 0
-        awake_left = max(-slack_ms, term.length_ms - (self.now.awake_ms - since))
+        awake_left = max(-slack_ms, self._waking_left(term))
         return Term(W + wall_left, term.length_ms, HUB, NOW.awake_ms + awake_left - term.length_ms)
+
+    def _waking_left(self, term: Term) -> int:
+        """How long the hub must be awake until it is over. Of what an earlier hub began core itself is asked, so that its rule
+        is explored and not this module's."""
+        if term.hub == self.now.hub:
+            return term.length_ms - (self.now.awake_ms - term.awake_ms)
+        late = replace(term, ends_at_ms=self.now.wall_ms)
+        waits = (*range(0, term.length_ms, TICK_MS), term.length_ms)
+        awake = self.now.awake_ms
+        return next(one for one in waits if is_over(late, replace(self.now, awake_ms=awake + one)))
 
     def maybe(self, term: Term | None, slack_ms: int = 0) -> Term | None:
         return None if term is None else self.term(term, slack_ms)

@@ -12,6 +12,7 @@ from tenure.sim.explore.numbers import Numbers
 from tenure.sim.explore.provider import Provider
 
 if TYPE_CHECKING:
+    from tenure.sim.explore.facts import HubFacts
     from tenure.sim.explore.hub import Hub
 
 FIRST_MACHINE = 3
@@ -72,15 +73,24 @@ class Checks:
             return "one_owner: two harnesses run for one Task at once"
         if any(one[1].bit_count() > self._bound.capacity for one in masks):
             return "block and slot: more trees are alive on a recipient than its capacity"
-        if not self._loses_rows:
-            for place, node in enumerate(facts.node_of):
-                if (facts.received & facts.held & masks[node][4]) >> place & 1:
-                    return "durable: the hub holds a receipt for a row that the node does not have"
+        if (
+            not self._loses_rows
+            and not self._bound.machines_gone
+            and any(one[1] & facts.marks.received & ~facts.marks.slots for one in masks)
+        ):
+            return "block and slot: a slot is free whose tree is alive"
+        return self._judged_rows(facts, masks)
+
+    def _judged_rows(self, facts: HubFacts, masks: tuple[Masks, ...]) -> str:
+        """A receipt speaks of a row that is there, unless disks are lost or copied."""
+        for place, node in enumerate(() if self._loses_rows else facts.node_of):
+            if (facts.marks.received & facts.held & masks[node][4]) >> place & 1:
+                return "durable: the hub holds a receipt for a row that the node does not have"
         return ""
 
     def of_start(self, hub: int, place: int) -> str:
         """The rule that the start of a harness under this grant breaks."""
-        if not self._hub.facts(hub).received >> place & 1:
+        if not self._hub.facts(hub).marks.received >> place & 1:
             return "no_start_before_handoff: a harness starts without an accepted receipt"
         return ""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from tenure.core.account import Account
 from tenure.core.attempt import Attempt
-from tenure.core.attention import Attention
+from tenure.core.attention import Attention, AttentionKind
 from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.effect import Effect
@@ -38,24 +39,35 @@ OUTSIDE = frozenset(
 """Reasons of a Task that waits for something that is not its own: whether that moves is looked at beside."""
 
 
+class Marks(NamedTuple):
+    """A bit for each grant: its receipt was accepted; its lease has ended; its unit is taken. What a machine's form looks at."""
+
+    received: int
+    over: int
+    slots: int
+
+    def of(self, place: int) -> Marks:
+        """Those of one grant."""
+        return Marks(self.received >> place & 1, self.over >> place & 1, self.slots >> place & 1)
+
+
 class HubFacts(Struct, frozen=True, kw_only=True):
     """By place of the grant: `node_of`, and `attempt_of` (the Task's place, the Attempt's number). Masks have a bit for each
-    place: `received` (its receipt was accepted), `held` (its lease is open), `slots` (its unit is taken). `attended`: every
+    place: `marks`, `held` (its lease is open). `attended`: every
     Task has ended with settled Effects or is on the attention list; `outside`: those that are neither wait for something
-    else. `rests`: all Tasks have ended, and no unknown Attempt waits for an answer. `silent`: Tasks of which `why` says
+    else; `told`: what may block a recipient is on the attention list. `rests`: all Tasks have ended, and no unknown Attempt waits for an answer. `silent`: Tasks of which `why` says
     nothing. `calls` and `effect`: how often the Effect was called, and its state. `ended`: a bit for each Task."""
 
     node_of: tuple[int, ...]
     attempt_of: tuple[tuple[int, int], ...]
-    received: int
+    marks: Marks
     held: int
-    slots: int
-    over: int
     attended: bool
     outside: bool
     rests: bool
     silent: tuple[str, ...]
     asked: bool
+    told: bool
     calls: int
     effect: str
     is_asked_for: bool
@@ -72,18 +84,22 @@ def facts_of(world: World) -> HubFacts:
     reasons = {one.task_id: reason_of(world, one) for one in tasks}
     waiting = [one for one in tasks if not _is_attended(world, one)]
     asked = any(one.is_open_unknown for one in world.every(Attempt))
+    left = any(one.open and one.kind is AttentionKind.LATE_EVIDENCE for one in world.every(Attention))
     return HubFacts(
         node_of=tuple(int(one.node_id[2:]) - 1 for one in rows),
         attempt_of=tuple((int(one.task_id[2:]) - 1, one.number) for one in rows),
-        received=_mask(one.state in (DeliveryState.DELIVERED, DeliveryState.REPORTED) for one in rows),
+        marks=Marks(
+            received=_mask(one.state in (DeliveryState.DELIVERED, DeliveryState.REPORTED) for one in rows),
+            over=_mask(one.ended_at_ms is not None for one in rows),
+            slots=_mask(one.slot for one in rows),
+        ),
         held=_mask(world.entities[Task][one.task_id].lease == one.delivery_id for one in rows),
-        slots=_mask(one.slot for one in rows),
-        over=_mask(one.ended_at_ms is not None for one in rows),
         attended=not waiting,
         outside=all(reasons[one.task_id].code in OUTSIDE for one in waiting),
         rests=all(one.is_terminal and not one.open_effects for one in tasks) and not asked,
         silent=tuple(name for name, reason in reasons.items() if not reason.sentence.strip()),
         asked=asked,
+        told=asked or left,
         calls=effect.calls if effect is not None else 0,
         effect=str(effect.state) if effect is not None else "",
         is_asked_for=effect is not None and effect.is_asked_for,

@@ -22,7 +22,7 @@ def attended(product: Product, state: State) -> bool:
         return True
     if not facts.outside:
         return False
-    if facts.asked or len(facts.node_of) >= product.bound.grants:
+    if facts.told or len(facts.node_of) >= product.bound.grants:
         return True
     return any(product.machines[one].phase is Phase.GONE for one in state[FIRST_MACHINE:]) or bool(
         facts.gone_nodes
@@ -35,7 +35,7 @@ def at_rest(product: Product, state: State) -> bool:
     facts = product.hub.facts(state[0])
     if not facts.rests:
         return len(facts.node_of) >= product.bound.grants and facts.outside and not facts.asked
-    if facts.slots:
+    if facts.marks.slots:
         return False
     for one in state[FIRST_MACHINE:]:
         machine = product.machines[one]

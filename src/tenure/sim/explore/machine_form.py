@@ -10,20 +10,33 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tenure.sim.explore.bounds import Bound
-from tenure.sim.explore.machine import ALIVE, NOTHING_HELD, RENEWED, Held, Machine, Row, Run, Told
+from tenure.sim.explore.facts import Marks
+from tenure.sim.explore.machine import (
+    ALIVE,
+    HANDBACK,
+    NOTHING_HELD,
+    RENEWED,
+    TOLD_CANCEL,
+    TOLD_STALE,
+    Held,
+    Machine,
+    Row,
+    Run,
+)
 
 
-def form_of(machine: Machine, over: int, bound: Bound) -> Machine:
-    """The machine without what cannot matter any more. `over`: a bit for each grant whose lease has ended in the record."""
+def form_of(machine: Machine, marks: Marks, bound: Bound) -> Machine:
+    """The machine without what cannot matter any more, by what the record has of each grant."""
     kept = tuple(
-        one if one.is_blank else _held_form(one, bound, over=bool(over >> place & 1))
+        one if one.is_blank else _held_form(one, marks.of(place), bound)
         for place, one in enumerate(machine.held)
     )
     return machine if kept == machine.held else replace(machine, held=kept)
 
 
-def _held_form(held: Held, bound: Bound, *, over: bool) -> Held:
-    if held.row in (Row.CLOSED, Row.RELEASED) and not held.spawned and not bound.duplicates:
+def _held_form(held: Held, mark: Marks, bound: Bound) -> Held:
+    is_news = HANDBACK in held.reports and (mark.slots or not mark.over)
+    if not is_news and held.row in (Row.CLOSED, Row.RELEASED) and not held.spawned and not bound.duplicates:
         return _closed_form(held, bound)
     if held.taken and (held.accepted or held.tried):
         held = replace(held, accepted=False, tried=False)
@@ -31,14 +44,9 @@ def _held_form(held: Held, bound: Bound, *, over: bool) -> Held:
         held = replace(held, left=0)
     if bound.duplicates:
         return held
-    if (
-        not held.awaits_receipt
-        and held.receipt
-        and held.row is not Row.NONE
-        and (over or held.accepted or held.taken)
-    ):
+    if held.receipt and not held.awaits_receipt and (mark.over or mark.received):
         held = replace(held, receipt=False)
-    return _over_form(held, bound) if over else held
+    return _over_form(held, bound) if mark.over else held
 
 
 def _closed_form(held: Held, bound: Bound) -> Held:
@@ -55,15 +63,15 @@ def _closed_form(held: Held, bound: Bound) -> Held:
 
 def _over_form(held: Held, bound: Bound) -> Held:
     """Its lease has ended: the hub's only word on it is that its fence is stale, and that can be asked for at any time."""
-    still = held.awaits_renewal and held.renewal_said & RENEWED
+    still = held.awaits_renewal and held.renewal_said & (RENEWED | TOLD_CANCEL)
+    renewals = 0 if held.row is Row.NONE else bound.renewals
     return replace(
         held,
         refusal=False,
         begun=bound.effect and held.run in ALIVE,
-        renewals=bound.renewals,
-        spent=bound.renewals,
+        renewals=renewals,
+        spent=renewals,
         awaits_renewal=bool(still),
         renewal_age=held.renewal_age if still else 0,
-        renewal_said=RENEWED if still else 0,
-        told=Told.STALE if held.told is Told.STALE else Told.NOTHING,
+        renewal_said=held.renewal_said | TOLD_STALE if still else 0,
     )

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from tenure.sim.explore import provider as pv
 from tenure.sim.explore.bounds import Bound
 from tenure.sim.explore.checks import Checks
+from tenure.sim.explore.facts import Marks
 from tenure.sim.explore.faults import FAULTS, fault_moves
 from tenure.sim.explore.hub import Hub
 from tenure.sim.explore.label import FAIR, PERSON, Labels
@@ -71,7 +72,7 @@ class Product:
         self._hub_steps: dict[int, list[HubStep]] = {}
         self._own: dict[tuple[int, int], list[tuple[int, int, int | None, str]]] = {}
         self._arrivals: dict[tuple[int, int, int], list[tuple[int, int, int, str]]] = {}
-        self._forms: dict[tuple[int, int], int] = {}
+        self._forms: dict[Marks, dict[int, int]] = {}
         self._ticks: dict[int, int] = {}
         self._requests: dict[int, list[tuple[int, Request, dict[str, int]]]] = {}
         self.machine_faults: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
@@ -95,14 +96,16 @@ class Product:
 
     def form(self, state: State) -> State:
         """The state without what cannot matter any more."""
-        over = self.hub.facts(state[0]).over
-        forms = self._forms
+        marks = self.hub.facts(state[0]).marks
+        forms = self._forms.get(marks)
+        if forms is None:
+            forms = self._forms[marks] = {}
         kept: list[int] = []
         for number in state[FIRST_MACHINE:]:
-            found = forms.get((over, number))
+            found = forms.get(number)
             if found is None:
-                machine = form_of(self.machines[number], over, self.bound)
-                found = forms[over, number] = self.machines.number(machine)
+                machine = form_of(self.machines[number], marks, self.bound)
+                found = forms[number] = self.machines.number(machine)
             kept.append(found)
         return (state[0], state[1], state[2], *kept)
 
@@ -317,10 +320,10 @@ class Product:
             yield Next(label, (found.hub, self.providers.number(after), *state[2:]), wrong)
 
     def _call_ends(self, state: State, provider: pv.Provider, place: int, call: pv.Call) -> Iterator[Next]:
-        """An answer arrives, or the caller gives the call up."""
+        """An answer arrives, or the caller gives the call up: an answer that is late is lost."""
         if call.answer:
             yield from self._settle(state, provider, place, call.number, call.answer)
-        elif call.waits and call.left == 0:
+        if call.waits and call.left == 0:
             end = "lost" if self.ways.reading.asks_before_settling else "absent"
             yield from self._settle(state, provider, place, call.number, end)
 

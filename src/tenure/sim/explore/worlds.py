@@ -15,17 +15,12 @@ _WORLDS = (
     NamedWorld(
         "core",
         "two nodes, two grants, a renewal, a cancel, both crashes",
-        Bound(nodes=2, renewals=1, cancel=True, daemon_crashes=1, runner_deaths=1, verdicts=("completed",)),
-    ),
-    NamedWorld(
-        "failures",
-        "two grants, a renewal, a cancel, both crashes, and what fails by itself",
-        Bound(renewals=1, cancel=True, daemon_crashes=1, runner_deaths=1),
+        Bound(nodes=2, renewals=1, cancel=True, daemon_crashes=1, runner_deaths=1),
     ),
     NamedWorld(
         "three grants",
         "two nodes, three grants, a crash of the daemon",
-        Bound(nodes=2, grants=3, daemon_crashes=1, verdicts=("failed",)),
+        Bound(nodes=2, grants=3, daemon_crashes=1),
     ),
     NamedWorld(
         "two renewals",
@@ -46,8 +41,6 @@ _WORLDS = (
             calls=2,
             cancel=True,
             hub_restarts=1,
-            verdicts=("failed",),
-            answers=("rerun", "retire"),
         ),
     ),
     NamedWorld(
@@ -59,25 +52,23 @@ _WORLDS = (
             hub_restarts=1,
             cancel=True,
             verdicts=("completed",),
-            answers=("rerun", "retire"),
         ),
     ),
     NamedWorld(
         "effect, crashes",
-        "an Effect, crashes of daemon, runner and hub",
+        "an Effect, a cancel, crashes of daemon, runner and hub",
         Bound(
             effect=True,
+            cancel=True,
             daemon_crashes=1,
             runner_deaths=1,
             hub_restarts=1,
-            verdicts=("failed",),
-            answers=("rerun", "retire"),
         ),
     ),
     NamedWorld(
         "effect, suspend",
         "an Effect, two nodes, a deadline that passes in a suspend",
-        Bound(nodes=2, effect=True, renewals=1, suspends=1, verdicts=("completed",)),
+        Bound(nodes=2, effect=True, renewals=1, suspends=1, cancel=True, verdicts=("completed",)),
     ),
     NamedWorld(
         "effect, provider",
@@ -112,8 +103,7 @@ _WORLDS = (
             renewals=1,
             disks_lost=1,
             snapshots=1,
-            verdicts=("completed",),
-            answers=("rerun", "retire"),
+            cancel=True,
         ),
     ),
     NamedWorld(
@@ -124,17 +114,17 @@ _WORLDS = (
     NamedWorld(
         "node never returns",
         "a machine that never comes back, its runners dead or alive",
-        Bound(nodes=2, renewals=1, machines_gone=1, answers=ALL, verdicts=("completed",)),
+        Bound(nodes=2, renewals=1, machines_gone=1, cancel=True, answers=ALL),
     ),
     NamedWorld(
         "daemon restarts twice",
-        "a renewal, and two crashes of the daemon",
-        Bound(renewals=1, daemon_crashes=2),
+        "a renewal, a cancel, and two crashes of the daemon",
+        Bound(renewals=1, cancel=True, daemon_crashes=2),
     ),
     NamedWorld(
         "clone",
         "a copy of a disk boots beside the original",
-        Bound(clones=1, renewals=1, verdicts=("completed",)),
+        Bound(clones=1, cancel=True, snapshots=1),
     ),
     NamedWorld(
         "slow spawn",
@@ -145,7 +135,6 @@ _WORLDS = (
             daemon_crashes=1,
             runner_deaths=1,
             cancel=True,
-            verdicts=("completed",),
         ),
     ),
     NamedWorld(
@@ -156,7 +145,7 @@ _WORLDS = (
     NamedWorld(
         "two tasks, capacity 2",
         "two Tasks side by side",
-        Bound(shape="two", grants=3, capacity=2, verdicts=("completed",), answers=("rerun", "retire")),
+        Bound(shape="two", grants=3, capacity=2, verdicts=("completed",)),
     ),
     NamedWorld(
         "two tasks, crashes",

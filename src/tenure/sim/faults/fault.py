@@ -14,11 +14,12 @@ class Edit(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One mistake. `rule`: what it attacks, by its name in DESIGN 4. `worlds`: those that can show it, the quickest first.
-    `edits`: in core; `reading`: switches of `NodeReading` that are turned round. `bound`: what may happen in its worlds otherwise than they
-    say. `variant`: what it is called in the model of
-    the design's text, or None if it is a mistake of the code only. `instead`: why the code has another mistake here than
-    that model."""
+    """One mistake.
+
+    `rule`: what it attacks, by its name in DESIGN 4. `worlds`: those that can show it, the quickest first. `edits`: in core;
+    `reading`: switches of `NodeReading` that are turned round. `bound`: what may happen in its worlds otherwise than they
+    say. `variant`: what it is called in the model of the design's text, or None if it is a mistake of the code only.
+    `instead`: why the code has another mistake here than that model."""
 
     name: str
     rule: str
@@ -28,3 +29,9 @@ class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bound: dict[str, int | bool | tuple[str, ...]] = {}
     variant: str | None = None
     instead: str = ""
+
+    @property
+    def place(self) -> str:
+        """The modules of core that are edited, and the switches of the node's model."""
+        modules = dict.fromkeys(f"core/{edit.module}.py" for edit in self.edits)
+        return ", ".join([*modules, *(f"the node's {name}" for name in self.reading)])

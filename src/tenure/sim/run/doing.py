@@ -13,6 +13,7 @@ from tenure.sim.world.machine import EPOCH_MS
 from tenure.sim.world.people import Desk, chosen
 from tenure.sim.world.world import SimWorld
 from tenure.wire import api
+from tenure.wire.attention import AttentionBody
 from tenure.wire.codec import instant
 
 LOOKS_EVERY_S = 40.0
@@ -79,6 +80,10 @@ class Doing:
                 return self._limit(deed)
             case "schedule":
                 return self._schedule(deed)
+            case "policy":
+                return self._policy(deed)
+            case "token":
+                return self._token(deed)
             case _:
                 return self._pause(deed)
 
@@ -91,7 +96,7 @@ class Doing:
                 fields[field] = instant(now_ms + fields.pop(name) * 1000)
         after = tuple(self._desk.tasks[one] for one in deed.after if one in self._desk.tasks)
         asked = msgspec.convert(
-            {"objective": f"{deed.name}: do it", "after": after, **fields}, api.TaskRequest
+            {"objective": f"{deed.name}: do it", deed.waits: after, **fields}, api.TaskRequest
         )
         await self._desk.submit(deed.name, asked, f"key-{deed.name}")
 
@@ -107,9 +112,26 @@ class Doing:
 
     async def _schedule(self, deed: Deed) -> None:
         task = api.TaskRequest(objective=f"{deed.name}: again", to="any")
-        await self._desk.schedule(deed.name, task, add=True)
+        await self._desk.schedule(deed.name, task)
+        await pause(deed.length_s / 3)
+        await self._desk.change_schedule(deed.name, "pause")
+        await pause(deed.length_s / 6)
+        await self._desk.change_schedule(deed.name, "resume")
+        await self._desk.schedule(deed.name, msgspec.structs.replace(task, to="writer"), changed=True)
+        await pause(deed.length_s / 2)
+        await self._desk.change_schedule(deed.name, "remove")
+
+    async def _policy(self, deed: Deed) -> None:
+        await self._desk.store_policy(deed.name)
+        await self._desk.choose_policy(deed.subject, deed.name)
         await pause(deed.length_s)
-        await self._desk.schedule(deed.name, task, add=False)
+        await self._desk.choose_policy(deed.subject, None)
+
+    async def _token(self, deed: Deed) -> None:
+        issued = await self._desk.issue_token(deed.name)
+        await pause(deed.length_s)
+        if issued is not None:
+            await self._desk.revoke_token(issued.credential_id)
 
     # -- answers
 
@@ -125,10 +147,19 @@ class Doing:
     async def _answer_all(self) -> None:
         for item in await self._desk.questions():
             if self._healed_at_s is None and self._chance.random() < 0.35:
+                await self._put_off(item)
                 continue  # nobody has the time
             asked = chosen(self._world, item, self._chance, ends=self._wants_end())
             if asked is not None:
                 await self._desk.answer(item, asked)
+
+    async def _put_off(self, item: AttentionBody) -> None:
+        """Whoever has no time may say who has, or when."""
+        word = self._chance.random()
+        if word < 0.2:
+            await self._desk.assign(item)
+        elif word < 0.4:
+            await self._desk.snooze(item, instant(self._world.hub.machine.wall_ms() + 60_000))
 
     async def _ask_why(self) -> None:
         """Somebody wants to know why some Task is where it is."""

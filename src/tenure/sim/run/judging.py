@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, final
 
 import msgspec
@@ -86,8 +86,10 @@ class Judge:
         for sentence in step_violations(Window(world, earlier), Window(world, decision.changes)):
             self.add(sentence)
 
-    def _committed(self) -> None:
-        rows = self._world.keeping.rows(self._rows)
+    def _committed(self, heard: Sequence[Recorded]) -> None:
+        rows = heard
+        if not rows or rows[0].seq > self._rows + 1:  # something went by unheard
+            rows = self._world.keeping.rows(self._rows)
         if not rows:
             return
         self._rows = rows[-1].seq

@@ -9,6 +9,7 @@ import random
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.core.delivery import Terms
 from tenure.sim.world.world import Shape
@@ -16,8 +17,8 @@ from tenure.sim.world.world import Shape
 SPAN_S = 900.0
 """Faults and work fall into this much virtual time."""
 
-ON_SQLITE = 0.08
-"""The share of seeds whose record is on the simulated disk."""
+ON_SQLITE = 0.25
+"""The share of seeds whose record is on the simulated disk; each takes three times as long as one in memory."""
 ON_DISKS = 0.25
 """The share of seeds whose nodes' stores are."""
 
@@ -80,10 +81,19 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True):
     size: float = 0.5
 
 
+DEEDS = frozenset(
+    {
+        "submit", "submit_again", "cancel", "cancel_tree", "stop", "retry", "challenge", "pause", "limit", "schedule",
+        "policy", "token",
+    }
+)  # fmt: skip
+WAITS = ("after", "after", "after_end", "after_failure")
+
+
 class Deed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What people do. `kind`: `submit`, `cancel`, `cancel_tree`, `stop`, `retry`, `pause`, `submit_again`,
-    `challenge`, `limit` (an account), `schedule`. `name`: of the
-    Task. `fields`: of what is submitted. `after`: names of Tasks that it depends on."""
+    """What people do: one of `DEEDS`. `name`: of the Task, the schedule or the token's holder. `fields`: of what is submitted.
+    `after`: names of Tasks that it depends on, and `waits` how (a field of a `TaskRequest`). `subject`: what is paused, limited
+    or given a policy. `length_s`: until it is taken back."""
 
     kind: str
     at_s: float
@@ -92,6 +102,7 @@ class Deed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fields: dict[str, Any] = {}
     subject: str = ""
     length_s: float = 0.0
+    waits: str = "after"
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -101,14 +112,21 @@ class Plan(Struct, frozen=True, kw_only=True):
     faults: tuple[Fault, ...]
 
 
-def plan_of(seed: int, faults: int | None = None) -> Plan:
-    """The plan of a seed. `faults`: how many; None: as drawn (20 at least)."""
+def plan_of(seed: int, faults: int | None = None, kinds: tuple[str, ...] = ()) -> Plan:
+    """The plan of a seed. `faults`: how many; None: as drawn (20 at least). `kinds`: of these only, if any are named."""
     chance = random.Random(f"{seed}/plan")  # noqa: S311 - no secret is made
     shape = _shape(chance)
     deeds = _deeds(chance, len(shape.nodes))
     count = faults if faults is not None else 26 + chance.randrange(16)
     drawn = [_fault(chance, len(shape.nodes)) for _ in range(count)]
-    return Plan(seed=seed, shape=shape, deeds=deeds, faults=tuple(sorted(drawn, key=lambda one: one.at_s)))
+    if kinds:
+        drawn = [replace(one, kind=kinds[number % len(kinds)]) for number, one in enumerate(drawn)]
+    return Plan(
+        seed=seed,
+        shape=shape,
+        deeds=tuple(sorted((*deeds, *_desk_deeds(chance)), key=lambda one: one.at_s)),
+        faults=tuple(sorted(drawn, key=lambda one: one.at_s)),
+    )
 
 
 def _shape(chance: random.Random) -> Shape:
@@ -141,7 +159,8 @@ def _deeds(chance: random.Random, nodes: int) -> tuple[Deed, ...]:
         after = tuple(chance.sample(names, min(len(names), chance.choice((0, 0, 0, 1, 1, 2)))))
         at_s = 1.0 + chance.random() * SPAN_S * 0.7
         fields = _fields(chance, nodes)
-        found.append(Deed(kind="submit", at_s=at_s, name=name, after=after, fields=fields))
+        waits = chance.choice(WAITS)
+        found.append(Deed(kind="submit", at_s=at_s, name=name, after=after, fields=fields, waits=waits))
         names.append(name)
         found += _follow_ups(chance, name, at_s)
     for _ in range(chance.randrange(3)):
@@ -156,6 +175,16 @@ def _deeds(chance: random.Random, nodes: int) -> tuple[Deed, ...]:
         at_s = chance.random() * SPAN_S * 0.6
         found.append(Deed(kind="schedule", at_s=at_s, name="regular", length_s=60 + chance.random() * 300))
     return tuple(sorted(found, key=lambda one: one.at_s))
+
+
+def _desk_deeds(chance: random.Random) -> list[Deed]:
+    """What operators do beside the work: a policy for a while, a token for a while."""
+    found: list[Deed] = []
+    for kind, share, subject in (("policy", 0.2, "project:default"), ("token", 0.2, "")):
+        if chance.random() < share:
+            at_s, length_s = chance.random() * SPAN_S * 0.7, 10 + chance.random() * 200
+            found.append(Deed(kind=kind, at_s=at_s, name="own", subject=subject, length_s=length_s))
+    return found
 
 
 def _follow_ups(chance: random.Random, name: str, at_s: float) -> list[Deed]:

@@ -21,6 +21,7 @@ from tenure.hub.effect_desk import EffectDesk
 from tenure.hub.effects.registry import Registry
 from tenure.hub.legs import Legs
 from tenure.hub.operating_desk import OperatingDesk
+from tenure.hub.policy_desk import PolicyDesk
 from tenure.hub.schedule_desk import ScheduleDesk
 from tenure.hub.service import Hub, Identity
 from tenure.ledger.port import Committed
@@ -158,7 +159,7 @@ class HubHost:
             self.legs, self.api = Legs(hub), Api(hub)
             self.effects = EffectDesk(hub, hub.broker)
             self.operating = OperatingDesk(hub, self.api.queries.node_named)
-            self.accounts, self.schedules = AccountDesk(hub), ScheduleDesk(hub)
+            self.accounts, self.schedules, self.policies = AccountDesk(hub), ScheduleDesk(hub), PolicyDesk(hub)
             self._stopping = asyncio.Event()
             ledger.subscribe(self._world.heard)
             async with hub.running():
@@ -177,6 +178,7 @@ class HubHost:
     operating: OperatingDesk
     accounts: AccountDesk
     schedules: ScheduleDesk
+    policies: PolicyDesk
 
 
 def process_of_nobody(host: HubHost) -> Process:

@@ -47,6 +47,7 @@ _FOLD = (
 T = TypeVar("T")
 
 Decided = Callable[[World, Decision], None]
+Committed = Callable[[Sequence[Recorded]], None]
 _EVENT: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 
@@ -64,10 +65,11 @@ class HubStart(Protocol):
 
 
 class Keeping(Protocol):
-    """`decided` is told of each decision, before the record takes it; `committed` that there may be new rows."""
+    """`decided` is told of each decision, before the record takes it; `committed` of each commit's rows, or of none where
+    there may be some that nobody was told of."""
 
     decided: Decided
-    committed: Callable[[], None]
+    committed: Committed
 
     async def ledger(self, host: HubStart) -> Ledger: ...
 
@@ -102,9 +104,9 @@ class InMemory:
     def __init__(self, terms: Terms, chance: random.Random) -> None:
         self._engine = SimEngine(terms, chance)
         self.decided: Decided = lambda _world, _decision: None
-        self.committed: Callable[[], None] = lambda: None
+        self.committed: Committed = lambda _: None
         self._engine.decided = self._decided
-        self._engine.committed = lambda _: self.committed()
+        self._engine.committed = lambda known: self.committed(self.rows(known))
 
     def _decided(self, world: World, decision: Decision) -> None:
         self.decided(world, decision)
@@ -145,7 +147,7 @@ class OnDisk:
         self.disk = SimulatedDisk(chance)
         self.disk.checkpoint_frames = CHECKPOINT_FRAMES
         self.decided: Decided = lambda _world, _decision: None
-        self.committed: Callable[[], None] = lambda: None
+        self.committed: Committed = lambda _: None
         self._chance = chance
         self._world = World()
         self._seq = 0
@@ -163,7 +165,7 @@ class OnDisk:
         )
         ledger = SqliteLedger(parts)
         await ledger.open()
-        ledger.subscribe(lambda _: self.committed(), self.committed)
+        ledger.subscribe(lambda one: self.committed(one.events), lambda: self.committed(()))
         return ledger
 
     @property

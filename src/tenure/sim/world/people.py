@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from msgspec import Struct
 
+from tenure.core.access import Role
 from tenure.core.budget import Budget
 from tenure.core.late import Late
 from tenure.core.review import About
@@ -29,7 +30,15 @@ from tenure.wire.accounts import (
     PauseRequest,
     ResumeRequest,
 )
-from tenure.wire.attention import AnswerRequest, AttentionBody, ItemFilter, ResolutionBody
+from tenure.wire.attention import (
+    AnswerRequest,
+    AssignRequest,
+    AttentionBody,
+    ItemFilter,
+    ResolutionBody,
+    SnoozeRequest,
+)
+from tenure.wire.policies import ChoiceRequest, PolicyRequest
 from tenure.wire.recovery import CancelReply, CancelRequest, ChallengeRequest, RetryReply, RetryRequest
 from tenure.wire.schedules import ScheduleRequest
 
@@ -150,20 +159,90 @@ class Desk:
         )
         await self._insists("limit", asked, Nothing, work, no_entry)
 
-    async def schedule(self, name: str, task: api.TaskRequest, *, add: bool) -> None:
-        """A Task every minute, until it is taken away again."""
+    async def schedule(self, name: str, task: api.TaskRequest, *, changed: bool = False) -> None:
+        """A Task every minute. `changed`: one of this name is to be another one now."""
         hub = self._world.hub
 
         async def work(body: ScheduleRequest, _: Gone) -> Nothing:
-            who = await hub.who(DESK_TOKEN)
-            if add:
-                await hub.schedules.add(who, body)
-            else:
-                await hub.schedules.remove(who, name, "no more")
+            await hub.schedules.add(await hub.who(DESK_TOKEN), body)
             return Nothing()
 
-        asked = ScheduleRequest(name=name, cron="* * * * *", zone="UTC", task=task, overlap=Overlap.SKIP)
+        asked = ScheduleRequest(
+            name=name, cron="* * * * *", zone="UTC", task=task, overlap=Overlap.SKIP, replace=changed
+        )
         await self._insists("schedule", asked, Nothing, work, no_entry)
+
+    async def change_schedule(self, name: str, how: str) -> None:
+        """`pause` it, `resume` it, or `remove` it."""
+        hub = self._world.hub
+
+        async def work(_: Nothing, __: Gone) -> Nothing:
+            who, desk = await hub.who(DESK_TOKEN), hub.schedules
+            if how == "resume":
+                await desk.resume(who, name)
+            else:
+                await (desk.pause if how == "pause" else desk.remove)(who, name, "not now")
+            return Nothing()
+
+        await self._insists(f"{how} schedule", Nothing(), Nothing, work, no_entry)
+
+    async def store_policy(self, name: str) -> None:
+        hub = self._world.hub
+
+        async def work(body: PolicyRequest, _: Gone) -> Nothing:
+            await hub.policies.store(await hub.who(DESK_TOKEN), body)
+            return Nothing()
+
+        asked = PolicyRequest(name=name, version=1, extends="default")
+        await self._insists("store policy", asked, Nothing, work, no_entry)
+
+    async def choose_policy(self, subject: str, policy: str | None) -> None:
+        hub = self._world.hub
+
+        async def work(body: ChoiceRequest, _: Gone) -> Nothing:
+            await hub.policies.choose(await hub.who(DESK_TOKEN), body)
+            return Nothing()
+
+        asked = ChoiceRequest(subject=subject, policy=policy, because="a trial")
+        await self._insists("choose policy", asked, Nothing, work, no_entry)
+
+    async def issue_token(self, name: str) -> api.TokenReply | None:
+        hub = self._world.hub
+
+        async def work(body: api.TokenRequest, _: Gone) -> api.TokenReply:
+            return await hub.api.issue_token(await hub.who(DESK_TOKEN), body)
+
+        asked = api.TokenRequest(name=name, role=Role.VIEWER)
+        return await self._insists("issue token", asked, api.TokenReply, work, no_entry)
+
+    async def revoke_token(self, credential_id: str) -> None:
+        hub = self._world.hub
+
+        async def work(_: Nothing, __: Gone) -> Nothing:
+            await hub.api.revoke_token(await hub.who(DESK_TOKEN), credential_id)
+            return Nothing()
+
+        await self._insists("revoke token", Nothing(), Nothing, work, no_entry)
+
+    async def assign(self, item: AttentionBody) -> None:
+        hub = self._world.hub
+
+        async def work(body: AssignRequest, _: Gone) -> Nothing:
+            await hub.api.attention.assign(await hub.who(DESK_TOKEN), item.item_id, body)
+            return Nothing()
+
+        asked = AssignRequest(item_version=item.version, to="me")
+        await self._insists("assign", asked, Nothing, work, no_entry)
+
+    async def snooze(self, item: AttentionBody, until_at: str) -> None:
+        hub = self._world.hub
+
+        async def work(body: SnoozeRequest, _: Gone) -> Nothing:
+            await hub.api.attention.snooze(await hub.who(DESK_TOKEN), item.item_id, body)
+            return Nothing()
+
+        asked = SnoozeRequest(item_version=item.version, until_at=until_at)
+        await self._insists("snooze", asked, Nothing, work, no_entry)
 
     async def forget(self, node: str) -> None:
         """The machine that had this name is gone."""

@@ -314,9 +314,10 @@ class Hook:
 
     def route(self, asked: Asked) -> Route | None:
         if asked.path.startswith("/delivery/") and asked.method == "GET":
-            there = self.state.deliveries.get(asked.path.removeprefix("/delivery/"))
+            delivery = asked.path.removeprefix("/delivery/")
+            there = self.state.deliveries.get(delivery)
             seen = there is not None and bool(self.state.visible([there]))
-            return "find_http", lambda: (200, {"received": True}) if seen else (404, {"received": False})
+            return "find_http", lambda: (200 if seen else 404, {"delivery": delivery, "received": seen})
         if asked.path.startswith("/hook") and asked.method in {"POST", "PUT", "PATCH"}:
             return "http", lambda: self._received(asked)
         return None

@@ -70,6 +70,9 @@ chaos: setup ## Half an hour of faults on real processes, then what became of ev
 fuzz: setup ## Fuzz every decoder, led by coverage, half a minute each (ARGS='--minutes 2 policy_file'; Linux)
 	@$(PY) -m tests.hostile.fuzz $(ARGS)
 
+mutants: setup ## Every mechanical mutant of core, and which test kills it (ARGS='--only leasing'; hours when nothing is cached)
+	@$(PY) -m tests.mutation $(ARGS)
+
 bench: setup ## Measure, as JSON lines with ratios within this one run
 	@$(PY) -m bench $(ARGS)
 

@@ -20,7 +20,8 @@ from tools.measured import TAKES, UnreadableError, read
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tests" / "proof.toml"
-PAGE = ROOT / "docs" / "concepts" / "guarantees.md"
+NAME = "docs/concepts/guarantees.md"
+PAGE = ROOT / NAME
 BEGIN = "<!-- numbers: made by `tools.proof` from tests/proof.toml; a test compares. -->\n"
 END = "<!-- end -->"
 NEVER = "not yet run"
@@ -143,8 +144,10 @@ def with_numbers(page: str, all_: tuple[Run, ...]) -> str:
 
 def with_attacks(page: str, all_: tuple[Promise, ...]) -> str:
     """The page with what each rule is attacked by."""
-    name = PAGE.relative_to(ROOT).as_posix()
-    tests = {one.rule: one.tests for one in all_ if one.page == name}
+    tests: dict[str | None, tuple[str, ...]] = {}
+    for one in all_:
+        if one.page == NAME:
+            tests.setdefault(one.rule, one.tests)  # the first of a rule is its sentence
 
     def line(section: re.Match[str]) -> str:
         attacks = attacks_of(tests.get(section["rule"], ()))

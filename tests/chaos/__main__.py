@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from tests.chaos.driver import Driver, Orders, Outcome
@@ -79,7 +80,8 @@ async def interruptible(driver: Driver) -> Outcome:
     """An interruption ends the faults, and the rest of the run goes on: coming to rest, and the checks."""
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, driver.ended.set)
-    return await driver.run(lambda text: say(f"chaos: {text}"))
+    began = time.monotonic()
+    return await driver.run(lambda text: say(f"chaos: {time.monotonic() - began:.0f} s: {text}"))
 
 
 def say(text: str) -> None:
@@ -92,7 +94,7 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=minutes, default=30.0, help="how long faults are injected (30)")
     parser.add_argument("--seed", type=int, help="of the plan of faults and of the work; else any")
     parser.add_argument(
-        "--brief", action="store_true", help="little work and short faults, for a run of well under a minute"
+        "--brief", action="store_true", help="more faults, and short ones, for a run of well under a minute"
     )
     parser.add_argument("--keep", action="store_true", help="keep the folder though nothing is wrong")
     parser.add_argument(

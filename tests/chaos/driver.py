@@ -32,7 +32,6 @@ from tests.chaos.plant import plant
 from tests.chaos.provider import whole_lines
 
 TEND_S = 0.1
-BRIEF_S = 2.0
 NO_ROOM = "storage_full"
 CALM_S = 3.0
 """How long everything works undisturbed before the first fault."""
@@ -48,7 +47,7 @@ class Orders(Struct, frozen=True):
     without: tuple[str, ...] = ()
     """Kinds of faults, and faults of the provider, to leave out."""
     brief: bool = False
-    """Faults last for a few seconds at most, and no task is meant to last."""
+    """More faults, which last for two seconds at most."""
     plant: str | None = None
     """A violation to make by hand (`tests.chaos.plant`)."""
 
@@ -56,7 +55,7 @@ class Orders(Struct, frozen=True):
     def faults(self) -> list[Fault]:
         return [
             one
-            for one in plan(self.seed, self.seconds, BRIEF_S if self.brief else None)
+            for one in plan(self.seed, self.seconds, brief=self.brief)
             if one.kind not in self.without and one.what not in self.without
         ]
 

@@ -93,7 +93,7 @@ class Fleet:
 
     def __init__(self, folder: Path, abilities: Abilities) -> None:
         self.folder, self.run, self.abilities = folder, str(folder), abilities
-        self.ports = dict(
+        self.ports: dict[str, int] = dict(
             zip(("hub", "provider", "hub-provider", "clients", *NODES), free_ports(7), strict=True)
         )
         self.witness = folder / "witness.jsonl"
@@ -208,12 +208,15 @@ class Fleet:
         async with HubClient(f"http://127.0.0.1:{self.ports['hub']}", root) as client:
             for name in CLIENTS:
                 self.tokens[name] = (await client.issue_token(name, "operator")).token
-        for name in NODES:
-            join = (await self.tenure("hub", "token", "issue", name, "--role", "join")).strip()
-            await self.tenure(name, "enroll", f"http://{self.host(name)}:{self.ports[name]}", stdin=join)
-            words = tenure_words(self.home(name), "node", "--json")
-            words = self.abilities.on_machine(self.folder / "machines" / name / "boot_id", words)
-            self.add(name, self.wires[name].words(words) if name in self.wires else words)
+        await asyncio.gather(*map(self.enroll, NODES))
+
+    async def enroll(self, name: str) -> None:
+        """A node that the hub knows, running."""
+        join = (await self.tenure("hub", "token", "issue", name, "--role", "join")).strip()
+        await self.tenure(name, "enroll", f"http://{self.host(name)}:{self.ports[name]}", stdin=join)
+        words = tenure_words(self.home(name), "node", "--json")
+        words = self.abilities.on_machine(self.folder / "machines" / name / "boot_id", words)
+        self.add(name, self.wires[name].words(words) if name in self.wires else words)
 
     def add(self, name: str, words: list[str]) -> None:
         program = Program(name, words, self.env(name), self.folder / "logs" / f"{name}.log")

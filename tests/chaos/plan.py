@@ -13,6 +13,8 @@ LEASE_S = 4.0
 GRACE_S = 3.0
 LONG_S = LEASE_S + GRACE_S
 GAP_S = (1.0, 4.0)
+BRIEF_GAP_S = (0.3, 1.2)
+BRIEF_S = 2.0
 
 FORGE_FAULTS = (
     "lose_answer", "lose_request", "cut_answer", "error_before", "error_after", "late", "late_work", "twice", "page_after",
@@ -59,21 +61,21 @@ class Fault(Struct, frozen=True):
     what: str = ""
 
 
-def plan(seed: int, seconds: float, most_s: float | None = None) -> list[Fault]:
+def plan(seed: int, seconds: float, *, brief: bool = False) -> list[Fault]:
     """Every card of the deck comes up before any comes up again, so that a long run meets each kind about equally often.
-    `most_s`: how long one may last."""
+    `brief`: more often, and none lasts."""
     chance = random.Random(seed)
     made: list[Fault] = []
     cards: list[tuple[str, str]] = []
-    at_s = chance.uniform(*GAP_S)
+    gap_s, most_s = (BRIEF_GAP_S, BRIEF_S) if brief else (GAP_S, float("inf"))
+    at_s = chance.uniform(*gap_s)
     while at_s < seconds:
         if not cards:
             cards = [(kind, target) for kind, target, times in DECK for _ in range(times)]
             chance.shuffle(cards)
-        kind, target = cards.pop()
-        one = drawn(chance, len(made), at_s, kind, target)
-        made.append(one if most_s is None else replace(one, for_s=min(one.for_s, most_s)))
-        at_s += chance.uniform(*GAP_S)
+        one = drawn(chance, len(made), at_s, *cards.pop())
+        made.append(replace(one, for_s=min(one.for_s, most_s)))
+        at_s += chance.uniform(*gap_s)
     return made
 
 

@@ -29,6 +29,9 @@ LOOKING = sorted(
         "settings",
         "down",
         "gc",
+        "sim run",
+        "sim explore",
+        "sim faults",
     }
 )
 

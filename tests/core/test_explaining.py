@@ -6,9 +6,20 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from tenure.core.attempt import Outcome, Verdict
-from tenure.core.explaining import asked_by, facts_of, judged, keys_named, matched, tally_before
+from tenure.core.attempt import Hypothesis, Outcome, Relation, Verdict
+from tenure.core.explaining import (
+    asked_by,
+    came_to,
+    facts_of,
+    is_explained,
+    judged,
+    keys_named,
+    matched,
+    tally_before,
+    unexplained,
+)
 from tenure.core.failure import (
     DEFAULT_POLICY,
     CheckEnded,
@@ -24,6 +35,7 @@ from tenure.core.findings import findings_of
 from tenure.core.ids import TaskId
 from tenure.core.policy import BUILT_IN, DEFAULT, Action
 from tenure.core.recovery_events import RecoveryDecided
+from tests.core.lab import Lab
 
 EVIDENCE = st.builds(
     Evidence,
@@ -119,3 +131,46 @@ def test_only_what_is_stored_must_be_looked_up() -> None:
     assert [keys_named(f"{name}/1") for name in BUILT_IN] == [(), ()]
     assert keys_named("default-1") == ()
     assert keys_named("mine/2") == ("mine/2",)
+
+
+DECIDED = RecoveryDecided(
+    task_id=TaskId("t_1"), number=1, verdict=Verdict.FAILED, rule="r", policy="default/1", evidence_digest="",
+    signature="s", response="revise", action=Action.REVISE, because="",
+)  # fmt: skip
+
+
+def test_what_a_decision_came_to_is_said_in_order(lab: Lab) -> None:
+    assert came_to(DECIDED, (), None) == "nothing has followed yet"
+    asks = replace(DECIDED, asks=True)
+    assert came_to(asks, (), None) == "a person was asked"
+    assert (
+        came_to(asks, ("cost", "tokens"), None) == "nothing was left of cost, tokens, so a person was asked"
+    )
+    assert came_to(replace(DECIDED, action=Action.END), (), None) == "the task ended"
+    task_id = lab.submit()
+    first = lab.attempt(task_id)
+    assert came_to(DECIDED, (), first) == f"{task_id}/1 followed (retry)"
+    why = Hypothesis(because="more room", by="ann", before_digest="a", after_digest="b")
+    spec = replace(first.spec, hypothesis=why, relation=Relation.REPLAN)
+    told = came_to(asks, (), replace(first, spec=spec))
+    assert told == f"a person was asked; then {task_id}/1 followed (replan) by ann: more room"
+
+
+def test_only_a_failure_is_explained_and_of_any_other_it_is_said_why_not(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    assert "has not ended" in unexplained(lab.attempt(task_id))
+    assert not is_explained(lab.attempt(task_id))
+    lab.fail(delivery, FailureClass.CONFIGURATION)
+    assert is_explained(lab.attempt(task_id))
+    failed_one = lab.attempt(task_id)
+    assert not is_explained(replace(failed_one, outcome=None))
+    assert not is_explained(replace(failed_one, verdict=Verdict.COMPLETED))
+    for verdict, words in (
+        (Verdict.COMPLETED, "completed"),
+        (Verdict.CANCELED, "was canceled"),
+        (Verdict.ASKED, "a question of its own"),
+        (Verdict.UNKNOWN, "is unknown"),
+    ):
+        said = unexplained(replace(failed_one, verdict=verdict))
+        assert words in said
+        assert "has not ended" not in said

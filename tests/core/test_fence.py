@@ -11,8 +11,9 @@ from tenure.core import commands as cm
 from tenure.core.attempt import AttemptState, Outcome, Verdict
 from tenure.core.attention import Attention
 from tenure.core.canonical import digest
-from tenure.core.delivery import Delivery
+from tenure.core.delivery import Delivery, Progress
 from tenure.core.late import Late
+from tenure.core.usage import Usage
 from tests.core.lab import Lab
 
 
@@ -166,6 +167,16 @@ def test_a_hand_back_of_what_was_acknowledged_before_boots_were_kept_is_taken(la
     lab.node(boot="another")
     assert lab.run(cm.HandBack(lab.proof(delivery), "never started")).answer == "handed_back"
     assert lab.attempt(task_id).state is AttemptState.PENDING
+
+
+def test_what_was_said_to_have_started_cannot_be_handed_back(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    started = lab.run(
+        replace(cm.Renew(lab.proof(delivery), 1, Progress(), Usage()), started_at_ms=lab.now.wall_ms)
+    )
+    assert started.answer == "renewed"
+    assert lab.run(cm.HandBack(lab.proof(delivery), "never started")).answer == "stale_fence"
+    assert lab.attempt(task_id).state is AttemptState.DELIVERED
 
 
 def test_a_late_hand_back_across_a_restart_of_the_machine_frees_the_slot(lab: Lab) -> None:

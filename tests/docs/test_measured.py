@@ -16,7 +16,15 @@ from tools.proof import SOURCE, Run, main, runs, written
 
 SMALL = {
     "model-checker": ["-m", "tenure.cli.main", "sim", "explore", "tiny", "--json"],
-    "planted-faults": ["-m", "tenure.cli.main", "sim", "faults", "a fence is compared with <=", "--json"],
+    "planted-faults": [
+        "-m",
+        "tenure.cli.main",
+        "sim",
+        "faults",
+        "--fault",
+        "a fence is compared with <=",
+        "--json",
+    ],
     "simulator": ["-m", "tenure.cli.main", "sim", "run", "--seeds", "1..2", "--json"],
     "simulated-disk": ["-m", "tests.sim.disk", "mirror-full", "--every", "40", "--json"],
 }

@@ -11,12 +11,13 @@ from tenure.sim.checkers.checking import CHECKERS
 from tenure.sim.faults.catalogue import catalogue
 from tests.docs.test_guarantees import RULES
 from tools.guarantees import ROOT, plain, promises
-from tools.proof import NEVER, PAGE, Run, attacks_of, made_anew, runs, table
+from tools.proof import NAME, NEVER, PAGE, Run, attacks_of, made_anew, runs, table
 
 TEXT = PAGE.read_text()
 SECTIONS: dict[str, str] = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##)", TEXT, re.MULTILINE | re.DOTALL))
-HERE = [one for one in promises() if one.page == PAGE.relative_to(ROOT).as_posix()]
-LISTED = {one.rule: one for one in HERE if one.id.startswith("rule-")}
+HERE = [one for one in promises() if one.page == NAME]
+LISTED = {one.rule: one for one in reversed(HERE) if one.rule}
+"""The sentence of each rule: its first promise on the page."""
 EVERYWHERE = {"model checker", "simulator", "chaos", "checkers of histories"}
 """What every rule must be attacked by."""
 BULLET = re.compile(r"^- (?P<name>[\w ]+): (?P<text>.+?)(?=^- |\Z)", re.MULTILINE | re.DOTALL)

@@ -12,7 +12,6 @@ import contextlib
 import itertools
 import json
 import os
-import random
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable
@@ -57,6 +56,8 @@ from tenure.wire.policies import PolicyRequest
 
 MIB = 1024 * 1024
 LONGEST_MESSAGE = 20_000
+TOML_TIMES = 160.0
+"""Its reader's patterns remember each digit of a long number."""
 
 
 class Decoder(NamedTuple):
@@ -179,13 +180,15 @@ def a_cron(said: str) -> Any:
 
 
 def protocol_stream(data: bytes) -> Any:
-    """All at once, and in pieces of any size: the same."""
-    whole = list(protocol.protocol_lines([data]))
-    dice = random.Random(len(data))
-    cuts = sorted(dice.sample(range(len(data)), min(4, len(data)))) if data else []
-    pieces = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-    assert list(protocol.protocol_lines(pieces)) == whole
-    return turn_said(summarize(whole))
+    """In pieces as the node reads them, and in others: the same."""
+    said = [
+        turn_said(
+            summarize(protocol.protocol_lines(data[at : at + size] for at in range(0, len(data), size)))
+        )
+        for size in (output.READ_BYTES, max(1, min(len(data) // 3, output.READ_BYTES // 3)))
+    ]
+    assert said[0] == said[1]
+    return said[0]
 
 
 def kept_by_runner(data: bytes) -> Any:
@@ -328,12 +331,19 @@ def tree_listing(data: bytes) -> Any:
 
 
 def own_repository(data: bytes) -> Any:
-    """An agent's git folder in which HEAD, a branch, the packed refs and the reflog say this."""
+    """An agent's git folder: HEAD says the first line, a branch the second, the packed refs and the reflog all of it."""
     worktree: Any = SimpleNamespace(attempt_id="t_1/1", branch="tenure/t_1")
     own = FOLDER / "store" / OWN / folder_name(worktree.attempt_id)
-    for name in ("HEAD", "packed-refs", "logs/HEAD", "refs/heads/tenure/t_1"):
+    head, _, rest = data.partition(b"\n")
+    files = {
+        "HEAD": head,
+        "refs/heads/main": rest.partition(b"\n")[0],
+        "packed-refs": data,
+        "logs/HEAD": data,
+    }
+    for name, content in files.items():
         (own / name).parent.mkdir(parents=True, exist_ok=True)
-        (own / name).write_bytes(data)
+        (own / name).write_bytes(content)
     store: Any = SimpleNamespace(root=FOLDER / "store")
     return OwnRepositories(store, NOBODY, NOBODY, NOBODY)._said(worktree)
 
@@ -407,10 +417,10 @@ DECODERS: dict[str, Decoder] = {
     "reconcile": Decoder(
         leg(ws.ReconcileRequest, check_snapshot), 16 * MIB, "hub.max_body_bytes", same=again(ws.ReconcileRequest)
     ),
-    "policy_file": Decoder(a_policy, policy_file.MAX_BYTES, "cli/asking/policy_file.py MAX_BYTES", most=80),
-    "settings_file": Decoder(some_settings, settings.MAX_FILE_BYTES, "runtime/settings.py MAX_FILE_BYTES", most=80),
-    "task_toml": Decoder(a_task("task.toml"), task_file.MAX_BYTES, "cli/asking/task_file.py MAX_BYTES", most=80),
-    "task_json": Decoder(a_task("task.json"), task_file.MAX_BYTES, "cli/asking/task_file.py MAX_BYTES", most=80),
+    "policy_file": Decoder(a_policy, policy_file.MAX_BYTES, "cli/asking/policy_file.py MAX_BYTES", most=TOML_TIMES),
+    "settings_file": Decoder(some_settings, settings.MAX_FILE_BYTES, "runtime/settings.py MAX_FILE_BYTES", most=TOML_TIMES),
+    "task_toml": Decoder(a_task("task.toml"), task_file.MAX_BYTES, "cli/asking/task_file.py MAX_BYTES", most=TOML_TIMES),
+    "task_json": Decoder(a_task("task.json"), task_file.MAX_BYTES, "cli/asking/task_file.py MAX_BYTES", most=TOML_TIMES),
     "instant": Decoder(text(codec.parse_instant), 100, "a text of people", is_text=True),
     "duration": Decoder(
         text(lambda said: moment.parse_not_before(f"+{said}", 1_800_000_000_000)), 100, "a text of people", is_text=True

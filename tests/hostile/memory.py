@@ -16,6 +16,8 @@ from tests.hostile.spoiling import seeds
 
 SLACK = 3 * MIB
 """What a first call may load and keep, whatever its input is."""
+JSON_TIMES = 40.0
+"""A decoder that says more is none of JSON; its multiple holds for every size."""
 VALUES_BYTES = 80 * MIB
 """`limits.JSON_VALUES` of the dearest values."""
 CROWDS = (b"[],", b"{},", b'"ab",', b'{"name":"a","argv":["b"]},')
@@ -51,6 +53,8 @@ def inputs(one: Decoder, name: str, size: int) -> list[tuple[str, bytes]]:
         ("names", b"{" + pairs + b"}"),
         ("labels", b'{"labels":{' + pairs.replace(b":1", b':""') + b"}}"),
     ]
+    digits = b"9" * size
+    found += [("digits", b'{"a":' + digits), ("a = digits", b"a = " + digits), ("deep", b"[" * size)]
     found.append(("one wide sign", ('"\U0001f600' + "x" * size + '"').encode()))
     found.append(("assignments", b"\n".join(b"a%x = 1" % number for number in range(size // 10))))
     found.append(("tables", b"\n".join(b"[a.b%x]" % number for number in range(size // 12))))
@@ -72,7 +76,8 @@ def peak_of(work: Callable[[bytes], Any], data: bytes) -> int:
 
 def allowed(one: Decoder, size: int) -> int:
     """What an input of this size may take at most."""
-    return min(round(one.most * size), 6 * size + VALUES_BYTES) + SLACK
+    most = round(one.most * size)
+    return (most if one.most > JSON_TIMES else min(most, 6 * size + VALUES_BYTES)) + SLACK
 
 
 def worst(name: str, size: int) -> Measured:

@@ -6,6 +6,7 @@ It is made anew for each part of a run, since much of what is sent does harm to 
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from msgspec import Struct
 
 from tenure.core.access import Role
 from tenure.core.attempt import Outcome, Verdict
+from tenure.core.attention import Attention
 from tenure.core.failure import FailureClass
 from tenure.core.recipient import RecipientSpec
 from tenure.core.scope import EffectKind, Scope
@@ -46,9 +48,18 @@ OWN_NAMES = {
 
 
 class Seeds(Struct, frozen=True):
-    """What is really there, by the name of the parameter or field that may name it."""
+    """What is really there, by the name of the parameter or field that may name it. `together`: values that belong to one
+    thing, such as a question's id and its version."""
 
     values: dict[str, list[Any]]
+    together: tuple[tuple[dict[str, Any], ...], ...] = ()
+
+    def drawn(self, dice: random.Random) -> Seeds:
+        """These, mostly with one thing of each kind whose values go together."""
+        if dice.random() < 0.3:
+            return self
+        one_of_each = [dice.choice(kind) for kind in self.together if kind]
+        return Seeds({**self.values, **{name: [value] for one in one_of_each for name, value in one.items()}})
 
     def of(self, name: str) -> list[Any]:
         return self.values.get(name, [])
@@ -272,7 +283,8 @@ class Making:
         return Stage(self.lab, self.app, bearers, await self._seeds(), secrets, (INSIDE.encode(),))
 
     async def _seeds(self) -> Seeds:
-        items = [one.item_id for one in await self.lab.hub.ledger.attention(False, 500, None)]
+        questions = await self.lab.hub.ledger.attention(False, 500, None)
+        items = [one.item_id for one in questions]
         tokens = [one.credential_id for one in await self.lab.hub.ledger.credentials()]
         tasks = list(self.tasks.values())
         versions = list(range(4))
@@ -293,11 +305,33 @@ class Making:
                 "cron": ["0 9 * * 1-5", "*/7 * * * *"], "target": ["forge:shop"], "verdict": list(Verdict),
                 "credential": [self.desk.credential], "contract": [1], "stage": ["mirrored", "started", "closed"],
                 "deadline_at": ["2031-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59"],
-            }
+            },
+            (tuple(map(_parts_of, questions)), tuple(map(self._proof, (self.held, self.offered)))),
         )  # fmt: skip
 
     def _deliveries(self) -> list[str]:
         return [self.held.delivery_id, self.offered.delivery_id]
+
+    def _proof(self, grant: ws.Grant) -> dict[str, Any]:
+        return {
+            "incarnation": self.desk.incarnation, "delivery_id": grant.delivery_id, "fence": grant.fence, "token": grant.token,
+        }  # fmt: skip
+
+
+def _parts_of(question: Attention) -> dict[str, Any]:
+    """A question, and what it is about, under each name that a request may have for it."""
+    subject = question.item_id.partition(":")[2]
+    task, _, number = subject.partition("/")
+    about: dict[str, Any] = {
+        "subject": subject,
+        "item_id": question.item_id,
+        "item_version": question.version,
+    }
+    if subject.startswith("e_"):
+        return {**about, "effect_id": subject}
+    if subject.startswith("t_"):
+        return {**about, "task_id": task, **({"number": int(number)} if number.isdecimal() else {})}
+    return about
 
 
 def _plain(value: Any) -> Any:

@@ -12,18 +12,15 @@ from tests.hostile.roles import MAY, PUBLIC
 OPERATIONS = api.operations(api.description_of_all())
 NAMES = sorted(OPERATIONS)
 PARTS = 6
-"""Each over a stage of its own."""
+"""Each over a stage of its own; every third over SQLite, where a value may be one that no column holds."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("ledger", ["memory", "sqlite"])
-def test_no_request_is_answered_by_a_fault_or_reaches_what_it_must_not(
-    part: int, ledger: str, tmp_path: Path
-) -> None:
+def test_no_request_is_answered_by_a_fault_or_reaches_what_it_must_not(part: int, tmp_path: Path) -> None:
     folders = iter(range(1_000))
 
     def folder() -> Path | None:
-        if ledger == "memory":
+        if part % 3:
             return None
         made = tmp_path / str(next(folders))
         made.mkdir()

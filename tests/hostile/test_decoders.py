@@ -15,7 +15,7 @@ from tests.hostile.spoiling import CORPUS, REGRESSION, disliked, failed_once, se
 SOON_S = 3.0
 """For one input of a few kilobytes, on a loaded machine: what is quadratic takes longer for those that are made so."""
 QUIETLY = settings(
-    max_examples=40, deadline=None, database=None, derandomize=True, phases=[Phase.generate],
+    max_examples=20, deadline=None, database=None, derandomize=True, phases=[Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
 NAMES = sorted(DECODERS)

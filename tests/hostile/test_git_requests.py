@@ -15,7 +15,7 @@ import structlog
 
 from tests.hub.push_lab import PLAIN, TARGET, Agent, PushScene, push_scene
 
-REQUESTS = 60
+REQUESTS = 40
 AT_ONCE = 4
 SERVICES = ("git-receive-pack", "git-upload-pack")
 PATHS = (

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gzip
 import tracemalloc
 from collections.abc import AsyncIterator
 
@@ -19,7 +20,7 @@ from tests.hostile.decoders import DECODERS, MIB
 from tests.hostile.memory import allowed, peak_of, worst
 from tests.hostile.stage import Stage, stage
 
-SIZE = 65_536
+SIZE = 32_768
 BODY_BYTES = HubSettings().max_body_bytes
 ONE_OF_EACH = sorted(
     {one.decode.__qualname__: name for name, one in DECODERS.items() if not one.is_text}.values()
@@ -55,6 +56,22 @@ def test_a_text_of_too_many_values_is_refused_before_it_is_decoded() -> None:
 def test_what_is_beyond_its_bound_is_not_decoded() -> None:
     body = b"{" + b" " * BODY_BYTES
     assert peak_of(lambda data: decode(TaskRequest, data, BODY_BYTES), body) < MIB
+
+
+async def test_a_compressed_body_is_not_unpacked() -> None:
+    packed = gzip.compress(b'{"objective": "' + b" " * (8 * BODY_BYTES) + b'"}', 1)
+    headers = [
+        (b"content-type", b"application/json"), (b"content-encoding", b"gzip"), (b"idempotency-key", b"k"),
+    ]  # fmt: skip
+    async with stage() as on:
+        tracemalloc.start()
+        try:
+            answer = await on.ask("operator", Request("POST", b"/v1/tasks", b"", headers, packed))
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert answer.status == 400
+    assert peak < 4 * len(packed) + 4 * MIB
 
 
 class Flood:

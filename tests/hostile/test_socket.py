@@ -19,7 +19,7 @@ from tests.servers.face import TOKENS, served
 from tests.servers.test_connection import Raw, raw
 
 SHORT = Bounds(head_s=0.3, body_s=0.3, idle_s=1)
-CONVERSATIONS, AT_ONCE = 300, 50
+CONVERSATIONS, AT_ONCE = 150, 50
 TOKEN = b"Authorization: Bearer " + TOKENS[Role.OPERATOR].encode() + b"\r\n"
 PIECES = (
     b"\r\n", b"\n", b"\r", b"\x00", b"\xff\xfe", b" ", b":", b"GET ", b"POST ", b"HTTP/1.1", b"HTTP/0.9", b"HTTP/9.9", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",

@@ -16,7 +16,8 @@ from tests.mutation.reach import Reach, measured
 from tests.mutation.record import CACHE, Record, Result, Suite, argued, file_digest
 from tests.mutation.swap import install
 
-SECOND_STAGE = ["tests/stateful"]
+STAGES = ("tests/core", "tests/harness/test_turn.py", "tests/stateful")
+"""What may kill a mutant, the quickest first; the next stage meets those only that live through the one before."""
 EVERY_S = 30
 
 
@@ -26,12 +27,11 @@ def main() -> int:
     if options.match:
         mutants = [one for one in mutants if options.match in one.name]
     record = Record(Path(options.cache), options.fresh)
-    stages = [options.tests, SECOND_STAGE] if options.stateful else [options.tests]
     results: dict[str, Result] = {}
-    for number, paths in enumerate(stages):
+    for path in options.tests:
         left = [one for one in mutants if one.name not in results or results[one.name].killed_by is None]
-        stage = Stage(left, record, results, options, f"reach{number}.json")
-        with_bench(paths, stage.run, options.examples)
+        stage = Stage(left, record, results, options, f"reach_{path.replace('/', '_')}.json")
+        with_bench([path], stage.run, options.examples)
     if not options.only and not options.match:
         record.compact({one.name for one in mutants})
     return _report(mutants, results, options)
@@ -44,9 +44,8 @@ def _options() -> argparse.ArgumentParser:
     )
     parser.add_argument("--match", metavar="TEXT", help="only mutants whose name contains this")
     parser.add_argument(
-        "--tests", nargs="+", default=["tests/core"], metavar="PATH", help="what may kill them"
+        "--tests", nargs="+", default=STAGES, metavar="PATH", help="what may kill them, one after the other"
     )
-    parser.add_argument("--stateful", action="store_true", help="then try tests/stateful on those that live")
     parser.add_argument("--examples", type=int, default=20, help="of each hypothesis test")
     parser.add_argument(
         "--most", type=int, default=0, metavar="N", help="try so many tests at most: a quick look"
@@ -85,15 +84,14 @@ class Stage:
         reach = measured(bench, self.reach, self.fresh)
         bench.seconds = reach.seconds
         files = {file: file_digest(file) for file in sorted({test.split("::")[0] for test in bench.items})}
-        suite = self.record.suite(files, self.most)
         began = told = time.monotonic()
-        for done, (name, said) in enumerate(
-            bench.forked(self._tasks(reach, suite, files), judge, self.jobs), 1
-        ):
+        for done, (name, said) in enumerate(bench.forked(self._tasks(reach, files), judge, self.jobs), 1):
             mutant = self.mutants[name]
             killed_by = said.get("killed_by") or (f"({said['ended']})" if "ended" in said else None)
             how = said.get("how", "")
-            self.results[name] = self.record.add(mutant, killed_by, how, said.get("tests", 0), suite)
+            self.results[name] = self.record.add(
+                mutant, killed_by, how, said.get("tests", 0), (files, self.most)
+            )
             if killed_by is not None:
                 self.killers.setdefault(_group(mutant), Counter())[killed_by] += 1
             if time.monotonic() - told > EVERY_S:
@@ -101,13 +99,13 @@ class Stage:
                 alive = sum(one.killed_by is None for one in self.results.values())
                 sys.stderr.write(f"  {done} judged in {told - began:.0f} s, {alive} alive\n")
 
-    def _tasks(self, reach: Reach, suite: str, files: Suite) -> Iterator[tuple[str, Any]]:
+    def _tasks(self, reach: Reach, files: Suite) -> Iterator[tuple[str, Any]]:
         for mutant in self.mutants.values():
-            known = self.record.known(mutant, suite)
+            known = self.record.known(mutant, files, self.most)
             if known is not None:
                 self.results[mutant.name] = known
                 continue
-            before = self.record.lived_through(mutant, suite)
+            before = self.record.lived_through(mutant, self.most)
             changed = {file for file, digest in files.items() if before.get(file) != digest}
             yield mutant.name, (mutant, self._in_order(mutant, reach, changed))
 

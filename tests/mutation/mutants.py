@@ -5,7 +5,8 @@ holds while other code moves. Kinds:
 
 * `compare`: an operator becomes its negation, and its neighbours where the operands are numbers by their names.
 * `guard`: the condition of an `if`, `while`, conditional expression or comprehension is forced true and forced false; so
-  is each operand of `and` and `or`. Of several that do the same only one is kept.
+  is each operand of `and` and `or`, unless it is the `or` of a default (`value or 0`). Of several that do the same only one
+  is kept.
 * `leave`: an early `return`, `raise` or `continue` is skipped, where forcing the guard around it is not the same.
 * `call`: a statement that only calls something is left out: an event emitted, an entity put, a question asked or settled."""
 
@@ -185,12 +186,32 @@ def _changes(site: _Site) -> Iterator[Change]:
         yield from _compare_changes(node)
     if site.guards:
         yield from _guard_changes(node)
-    if isinstance(node, ast.BoolOp) and not isinstance(site.header, ast.Assert):
+    if isinstance(node, ast.BoolOp) and not isinstance(site.header, ast.Assert) and not _is_default(site):
         yield from _operand_changes(node, site.guards)
     if isinstance(node, (ast.Return, ast.Raise, ast.Continue)) and _is_early(site):
         yield "leave", 0, "skip", ast.unparse(node), "pass"
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         yield "call", 0, "skip", ast.unparse(node), "pass"
+
+
+def _is_default(site: _Site) -> bool:
+    """`value or something else` where it guards nothing: it chooses a value."""
+    node = site.node
+    if site.guards or not isinstance(node, ast.BoolOp) or isinstance(node.op, ast.And):
+        return False
+    return any(_is_plain_value(one) for one in node.values)
+
+
+def _is_plain_value(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return not isinstance(node.value, bool)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and not node.func.id.startswith(
+            ("is_", "has_", "_is_", "any", "all", "bool")
+        )
+    return isinstance(node, (ast.JoinedStr, ast.Name)) and (
+        isinstance(node, ast.JoinedStr) or node.id.isupper()
+    )
 
 
 def _compare_changes(node: ast.Compare) -> Iterator[Change]:

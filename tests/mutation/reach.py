@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
 import json
 import time
 from collections import defaultdict
@@ -35,9 +36,12 @@ class Reach:
     functions: dict[tuple[str, str], set[str]]
     weights: dict[tuple[str, str], float]
     """Of a module and a test: how much of what it runs there few others run."""
+    breadth: dict[str, int]
+    """How many lines of core a test runs."""
 
     def of(self, mutant: Mutant) -> list[str]:
-        """The tests that can notice the mutant; first those that are quick and have the most to do with its module."""
+        """The tests that can notice the mutant; first those that are quick and have the most to do with its module, and in turn
+        with them those that have to do with little else."""
         if mutant.function == "module":
             return sorted(self.seconds, key=self.seconds.__getitem__)
         first, last = mutant.lines
@@ -48,7 +52,9 @@ class Reach:
         quick = {test for test in found if self.seconds[test] < SLOW_S}
         found = quick if len(quick) >= ENOUGH else found
         weight = {test: self.weights[mutant.module, test] / (0.02 + self.seconds[test]) for test in found}
-        return sorted(found, key=lambda test: (-weight[test], test))
+        much = sorted(found, key=lambda test: (-weight[test], test))
+        only = sorted(found, key=lambda test: (-weight[test] / self.breadth[test], test))
+        return list(dict.fromkeys(itertools.chain.from_iterable(zip(much, only, strict=True))))
 
 
 def measured(bench: Bench, cache: Path, fresh: bool = False) -> Reach:
@@ -129,7 +135,8 @@ def _reach(known: dict[str, Any], shapes: dict[str, Any]) -> Reach:
     for (module, _), ran in (*tests.items(), *functions.items()):
         for test in ran:
             weights[module, test] += 1 / len(ran)
-    return Reach({test: row["s"] for test, row in known.items()}, tests, functions, weights)
+    breadth = {test: 1 + sum(map(len, row["lines"].values())) for test, row in known.items()}
+    return Reach({test: row["s"] for test, row in known.items()}, tests, functions, weights, breadth)
 
 
 def module_digest(module: str) -> str:

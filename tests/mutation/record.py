@@ -49,7 +49,7 @@ class Record:
                 name = row.pop("name")
                 self.results[name] = Result(**row)
 
-    def suite(self, files: Suite, most: int) -> str:
+    def _suite(self, files: Suite, most: int) -> str:
         """The name under which these tests are remembered."""
         key = _digest(json.dumps([sorted(files.items()), most]))
         if key not in self.suites:
@@ -57,31 +57,39 @@ class Record:
             self.suites_path.write_text(json.dumps(self.suites))
         return f"{key}:{most}"
 
-    def known(self, mutant: Mutant, suite: str) -> Result | None:
-        """The result, if it still holds."""
+    def known(self, mutant: Mutant, files: Suite, most: int) -> Result | None:
+        """The result, if it still holds for these tests."""
         found = self.results.get(mutant.name)
         if found is None or found.code != mutant.code:
             return None
-        if found.killed_by is None or "::" not in found.killed_by:
-            return found if found.suite == suite else None
-        return found if file_digest(found.killed_by.split("::")[0]) == found.suite else None
+        if found.killed_by is None:
+            return found if files.items() <= self.lived_through(mutant, most).items() else None
+        killer = found.killed_by.split("::")[0]
+        return found if found.suite == (file_digest(killer) if "::" in found.killed_by else "") else None
 
-    def lived_through(self, mutant: Mutant, suite: str) -> Suite:
-        """The tests that it is known to live through, by file; those of a run with as many tests at most."""
+    def lived_through(self, mutant: Mutant, most: int) -> Suite:
+        """The tests that it is known to live through, by file; those of runs with as many tests at most."""
         found = self.results.get(mutant.name)
         if found is None or found.code != mutant.code or found.killed_by is not None:
             return {}
-        key, _, most = found.suite.partition(":")
-        return self.suites.get(key, {}) if most == suite.partition(":")[2] else {}
+        key, _, had = found.suite.partition(":")
+        return self.suites.get(key, {}) if had == str(most) else {}
 
     def killer(self, mutant: Mutant) -> str | None:
         """The test that killed it the last time: the first to try."""
         found = self.results.get(mutant.name)
         return found.killed_by if found else None
 
-    def add(self, mutant: Mutant, killed_by: str | None, how: str, tests: int, suite: str) -> Result:
-        if killed_by is not None and "::" in killed_by:
-            suite = file_digest(killed_by.split("::")[0])
+    def add(
+        self, mutant: Mutant, killed_by: str | None, how: str, tests: int, lived: tuple[Suite, int]
+    ) -> Result:
+        """`lived`: the tests that were run, `most` of them, where none has killed it."""
+        if killed_by is None:
+            before = self.lived_through(mutant, lived[1])
+            tests += self.results[mutant.name].tests if before else 0
+            suite = self._suite({**before, **lived[0]}, lived[1])
+        else:
+            suite = file_digest(killed_by.split("::")[0]) if "::" in killed_by else ""
         result = Result(killed_by, how, tests, mutant.code, suite)
         self.results[mutant.name] = result
         with self.path.open("a") as file:

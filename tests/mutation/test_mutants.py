@@ -65,17 +65,18 @@ def test_a_result_is_believed_until_its_code_or_its_killer_changes(tmp_path: Pat
     mutant, other, *_ = mutants_of("proof")
     killer = "tests/mutation/test_mutants.py::test_something"
     record = Record(tmp_path)
-    one, two = record.suite({"a": "1", "b": "1"}, 0), record.suite({"a": "1", "b": "2"}, 0)
-    record.add(mutant, killer, "AssertionError", 0, one)
-    record.add(other, None, "", 3, one)
+    one, two = {"a": "1", "b": "1"}, {"a": "1", "b": "2"}
+    record.add(mutant, killer, "AssertionError", 0, (one, 0))
+    record.add(other, None, "", 3, (one, 0))
     again = Record(tmp_path)
-    assert again.known(mutant, two) is not None
-    assert again.known(replace(mutant, code="another"), one) is None
-    assert again.known(other, one) is not None
-    assert again.known(other, two) is None
-    assert again.lived_through(other, two) == {"a": "1", "b": "1"}
-    assert again.lived_through(other, record.suite({"a": "1"}, 9)) == {}
-    assert Record(tmp_path, fresh=True).known(mutant, one) is None
+    assert again.known(mutant, two, 0) is not None
+    assert again.known(replace(mutant, code="another"), one, 0) is None
+    assert again.known(other, one, 0) is not None
+    assert again.known(other, one, 9) is None
+    assert again.known(other, two, 0) is None
+    again.add(other, None, "", 3, ({"c": "1"}, 0))
+    assert again.lived_through(other, 0) == {**one, "c": "1"}
+    assert Record(tmp_path, fresh=True).known(mutant, one, 0) is None
 
 
 def test_a_mutant_of_a_fence_is_killed_and_the_table_says_so(tmp_path: Path) -> None:

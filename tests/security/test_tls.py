@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import shutil
 import socket
 import ssl
+import subprocess
 import warnings
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import trustme
 
@@ -29,6 +32,7 @@ from tenure.wire import legs as ws
 from tests.eventually import eventually_so
 from tests.hub.lab import Lab
 from tests.servers.face import TOKENS, admit
+from tools.guarantees import ROOT
 
 HOST = "127.0.0.1"
 PAST = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
@@ -64,12 +68,17 @@ async def hub(
     pki: Pki, *, identity: str = HOST, mutual: bool = True, **more: Any
 ) -> AsyncGenerator[Listening]:
     cert, key = pki.issue(pki.hubs, "hub", identity, **more)
-    client_ca = pki.file("nodes.pem") if mutual else None
+    async with hub_with(cert, key, pki.file("nodes.pem") if mutual else None) as listening:
+        yield listening
+
+
+@asynccontextmanager
+async def hub_with(cert: str, key: str, client_ca: str | None) -> AsyncGenerator[Listening]:
     lab = Lab()
     async with lab.running():
         await admit(lab)
         stop, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
-        app = create_app(lab.hub, face=Facing(nodes_show_certificates=mutual))
+        app = create_app(lab.hub, face=Facing(nodes_show_certificates=client_ca is not None))
         bind = Bind(host=HOST, tls_cert=cert, tls_key=key, client_ca=client_ca)
         serving = asyncio.ensure_future(
             serve(app, bind, stop, on_ready=ready.set_result, on_stopping=lab.hub.let_go, grace_s=1)
@@ -331,3 +340,40 @@ async def test_where_nodes_show_certificates_no_session_is_resumed_without_one(
 
     async with hub(pki, mutual=mutual) as listening:
         assert await asyncio.to_thread(resumed, listening.port) is not mutual
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="the guide's recipe needs openssl")
+async def test_the_certificates_that_the_guide_makes_are_taken(tmp_path: Path) -> None:
+    guide = (ROOT / "docs/guides/tls.md").read_text()
+    recipe = guide.partition("<!-- certificates -->")[2].partition("<!-- end -->")[0]
+    script = recipe.partition("```sh\n")[2].partition("```")[0]
+    done = subprocess.run(
+        ["sh", "-e", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    files = {one.name: str(one) for one in tmp_path.iterdir()}
+    mine = tls_context(files["hub-ca.pem"], files["build-7.crt"], files["build-7.key"])
+    said = {
+        "credential": "tnr_" + "n" * 40, "incarnation": "i_1", "boot_id": "b", "contract": ws.CONTRACT_VERSION,
+        "platform": "linux", "version": "1", "recipients": [],
+    }  # fmt: skip
+    headers = {
+        "Authorization": f"Bearer {TOKENS[Role.JOIN]}",
+        ws.CONTRACT_HEADER: str(ws.CONTRACT_VERSION),
+    }
+    async with (
+        hub_with(files["hub.crt"], files["hub.key"], files["node-ca.pem"]) as listening,
+        httpx.AsyncClient(base_url=listening.url, verify=mine) as http,
+    ):
+        codes = [
+            (
+                await http.post(
+                    ws.ENROLL,
+                    json={**said, "name": name},
+                    headers=headers,
+                    extensions={"sni_hostname": "hub.example"},
+                )
+            ).status_code
+            for name in ("other", "build-7")
+        ]
+    assert codes == [403, 200]

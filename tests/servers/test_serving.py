@@ -16,8 +16,8 @@ import httpx
 import pytest
 
 from tenure.core.access import Role
-from tenure.errors import ConfigurationError, InsecureBindError, UnavailableError
-from tenure.servers.rest.serve import Bind, open_socket, refuse_insecure, serve
+from tenure.errors import ConfigurationError, InsecureBindError, StorageFullError, UnavailableError
+from tenure.servers.rest.serve import Bind, Listening, open_socket, refuse_insecure, serve
 from tenure.wire.legs import CONTRACT_HEADER
 from tests.eventually import eventually_async
 from tests.hub.lab import ANN, Desk, Lab
@@ -273,3 +273,23 @@ async def test_a_hub_with_a_certificate_speaks_tls(tmp_path: Path) -> None:
         async with client_of(at) as client:
             with pytest.raises(UnavailableError):
                 await client.health()
+
+
+async def test_a_server_that_cannot_say_where_it_listens_ends_its_application_in_order() -> None:
+    told: list[str] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        assert scope["type"] == "lifespan"
+        for step in ("startup", "shutdown"):
+            assert (await receive())["type"] == f"lifespan.{step}"
+            told.append(step)
+            await send({"type": f"lifespan.{step}.complete"})
+
+    def full(_: Listening) -> None:
+        raise StorageFullError("no room to write where it listens")
+
+    with pytest.raises(StorageFullError):
+        await serve(
+            application, Bind(), asyncio.Event(), on_ready=full, on_stopping=lambda: told.append("stopping")
+        )
+    assert told == ["startup", "stopping", "shutdown"]

@@ -77,6 +77,10 @@ def lease_violations(world: World) -> list[str]:
             found.append(
                 f"no_start_before_handoff: {attempt.attempt_id} started, and nobody has a receipt for it"
             )
+        if attempt.state is AttemptState.SUSPECT and attempt.attempt_id not in acknowledged:
+            found.append(
+                f"no_start_before_handoff: {attempt.attempt_id} is suspect, and nobody has a receipt for it"
+            )
         if attempt.answer is Answer.RERUN:
             found += _rerun(world, attempt)
     for task in world.every(Task):

@@ -127,9 +127,8 @@ def decide_hand_back(draft: Draft, command: HandBack) -> LegAnswer:
         void(draft, delivery, "refused", command.detail)
         return LegAnswer(delivery.delivery_id, "refused")
     task = draft.get(Task, delivery.task_id)
-    if task.last_effect_of == delivery.delivery_id or _was_elsewhere(draft, delivery, proof):
-        # Something of it did write, or another machine may be running it: unknown, by the lease's own end.
-        return stale(proof)
+    if _is_doubtful(draft, delivery, proof):
+        return stale(proof)  # evidence that disagrees is unknown, by the lease's own end
     draft.emit(
         ev.HandedBack(
             task_id=task.task_id,
@@ -148,12 +147,14 @@ def decide_hand_back(draft: Draft, command: HandBack) -> LegAnswer:
     return LegAnswer(delivery.delivery_id, "handed_back")
 
 
-def _was_elsewhere(draft: Draft, delivery: Delivery, proof: Proof) -> bool:
-    """Was the receipt sent under another boot than the one that hands it back? Beside a copy of its disk the original may be
-    running what the copy has never seen."""
-    if delivery.acknowledged_by == proof.incarnation:
-        return False
-    return draft.get(Node, delivery.node_id).is_another_boot(delivery.boot_id)
+def _is_doubtful(draft: Draft, delivery: Delivery, proof: Proof) -> bool:
+    """May something of it have been started after all? Something of it did write, or was said to have started. Or the receipt
+    was sent under another boot: beside a copy of its disk the original may be running what the copy has never seen."""
+    has_written = draft.get(Task, delivery.task_id).last_effect_of == delivery.delivery_id
+    if has_written or draft.attempt(delivery.task_id, delivery.number).started_at_ms is not None:
+        return True
+    is_same_start = delivery.acknowledged_by == proof.incarnation
+    return not is_same_start and draft.get(Node, delivery.node_id).is_another_boot(delivery.boot_id)
 
 
 def decide_snapshot(draft: Draft, command: Snapshot) -> SnapshotAnswer | Refusal:

@@ -98,14 +98,14 @@ class Scene:
         for one in events:
             self.change(one, kind="nothing", body={}, hash="", covers=None)
 
-    def insert(self, before: en.Recorded, kind: str, **body: Any) -> None:
+    def insert(self, before: en.Recorded, kind: str, /, **body: Any) -> None:
         """An event of the same stream before this one; all numbers follow, so that nothing but its words is wrong."""
         new = en.Recorded(seq=before.seq, stream=before.stream, version=0, kind=kind, body=body)
         self._renumber(
             [*(one for one in self._record() if one.seq < before.seq), new, *self._from(before.seq)]
         )
 
-    def append(self, stream: str, kind: str, **body: Any) -> None:
+    def append(self, stream: str, kind: str, /, **body: Any) -> None:
         new = en.Recorded(seq=1 << 40, stream=stream, version=0, kind=kind, body=body)
         self._renumber([*self._record(), new])
 

@@ -60,7 +60,8 @@ def an_event_was_changed(scene: Scene) -> None:
 
 
 def a_verdict_is_taken_back(scene: Scene) -> None:
-    one = scene.pick(scene.events("report_recorded"))
+    known = [one for one in scene.events("report_recorded") if one.body["outcome"]["verdict"] != "unknown"]
+    one = scene.pick(known)
     again = {"delivery_id": one.body["delivery_id"], "number": one.body["number"], "reason": "silence"}
     scene.append(one.stream, "lease_revoked", **again, fence=99_999)
 
@@ -146,6 +147,22 @@ def a_lease_is_taken_away_at_once(scene: Scene) -> None:
 def a_suspect_begins_an_effect(scene: Scene) -> None:
     begun = scene.pick(scene.events("effect_begun"))
     scene.insert(begun, "lease_expired", delivery_id=begun.body["delivery_id"], grace_ms=1)
+
+
+def a_holder_is_told_that_it_is_late(scene: Scene) -> None:
+    grants = granted(scene)
+    renewed = scene.pick(scene.events("lease_renewed"))
+    name = renewed.body["delivery_id"]
+    scene.insert(
+        renewed,
+        "late_heard",
+        delivery_id=name,
+        number=1,
+        kind="report",
+        digest="x",
+        claimed_fence=grants[name].body["fence"],
+        incarnation="i",
+    )
 
 
 def another_harness_gets_the_attempt(scene: Scene) -> None:
@@ -272,6 +289,11 @@ RECORD = (
             ("record: receipts", "a report is recorded of what nobody confirmed", a_receipt_is_missing),
             ("record: suspects", "a lease is revoked that was not suspect", a_lease_is_taken_away_at_once),
             ("record: suspects", "an Effect begins while its lease is suspect", a_suspect_begins_an_effect),
+            (
+                "record: turned_away",
+                "who holds a lease is told that it is late",
+                a_holder_is_told_that_it_is_late,
+            ),
             ("record: specs", "an Attempt is granted to another harness", another_harness_gets_the_attempt),
             (
                 "record: reconciled",

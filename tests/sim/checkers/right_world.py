@@ -405,6 +405,21 @@ class RightWorld:
         if work is not None and work.fence > 1:
             old = {"delivery_id": "d_old", "task_id": work.task_id, "fence": 1}
             self.entries.append(en.Renew(**self.called("node"), **old, counter=1, said="stale_fence"))
+        gone = [one for one in self.works.values() if one.newest.delivery is not None and one.holder is None]
+        if gone:
+            late = self.random.choice(gone)
+            word = {**self.held(late), "number": late.newest.number, "verdict": "completed", "said": "late"}
+            self.record(
+                late.task_id,
+                "late_heard",
+                delivery_id=late.newest.delivery,
+                number=late.newest.number,
+                kind="report",
+                digest="late",
+                claimed_fence=late.newest.fence,
+                incarnation="node",
+            )
+            self.entries.append(en.Report(**self.called("node"), **word, digest="late"))
 
     # Effects
 

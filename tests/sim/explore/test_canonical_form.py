@@ -26,7 +26,7 @@ BOUNDS = {
     "capacity": Bound(grants=4, attempts=3, verdicts=("capacity", "completed")),
     "budget": Bound(grants=4, attempts=3, budget=1, decide=True, verdicts=("failed", "validation", "asked")),
 }  # fmt: skip
-WALKS, STEPS = 40, 60
+WALKS, STEPS = 20, 60
 
 
 @pytest.mark.parametrize("name", BOUNDS)
@@ -34,8 +34,8 @@ def test_a_record_and_its_canonical_form_answer_alike(name: str) -> None:
     walked(name)
 
 
-def walked(name: str) -> None:
-    for seed in range(WALKS):
+def walked(name: str, walks: int = WALKS) -> None:
+    for seed in range(walks):
         walk = Walk(BOUNDS[name], seed)
         for _ in range(STEPS):
             walk.step()
@@ -46,7 +46,9 @@ def _without_grace(form: Any) -> Any:
 
 
 def _always_ready(form: Any) -> Any:
-    return lambda one, sight: replace(form(one, sight), ready_at_ms=canonical_form.W, order_ms=canonical_form.W)
+    return lambda one, sight: replace(
+        form(one, sight), ready_at_ms=canonical_form.W, order_ms=canonical_form.W
+    )
 
 
 def _without_fence(form: Any) -> Any:
@@ -72,4 +74,4 @@ def test_a_field_that_is_forgotten_wrongly_is_noticed(
     forms = canonical_form._FORMS
     monkeypatch.setitem(forms, kind, wrongly(forms[kind]))
     with pytest.raises((AssertionError, KeyError)):
-        walked(name)
+        walked(name, 10 * WALKS)

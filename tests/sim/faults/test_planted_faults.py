@@ -9,16 +9,20 @@ from pathlib import Path
 import pytest
 
 from tenure.core.granting import units_for
-from tenure.runtime.process import ChildCommand, ChildResult
+from tenure.runtime.process import ChildResult
 from tenure.sim.explore.bounds import Bound
+from tenure.sim.explore.explore import Exploration, Violation
 from tenure.sim.explore.reading import NodeReading
 from tenure.sim.explore.worlds import WORLDS
 from tenure.sim.faults.catalogue import catalogue, fault_named
 from tenure.sim.faults.fault import Edit, Fault
 from tenure.sim.faults.found import Found
-from tenure.sim.faults.hunting import found_in, hunted
+from tenure.sim.faults.hunt import judged
+from tenure.sim.faults.hunting import believed, found_in, hunted
 from tenure.sim.faults.planting import MisplantedError, edited, plant, source_of
+from tests.cli.lab import called
 
+PAGE = Path(__file__).parents[3] / "docs" / "internals" / "mutation.md"
 QUICK = (
     "a fence is compared with <=",
     "expired means failed",
@@ -84,13 +88,61 @@ def test_nothing_is_planted_once_core_was_imported() -> None:
 
 @pytest.mark.parametrize(("timed_out", "words"), [(False, "it broke: a reason"), (True, "no end within")])
 def test_a_hunt_that_breaks_has_caught_nothing_and_says_why(timed_out: bool, words: str) -> None:
-    async def breaks(_: ChildCommand) -> ChildResult:
-        return ChildResult(
-            exit_code=1, stdout=b"", stderr=b"more\na reason\n", stdout_seen=0, stderr_seen=1, timed_out=timed_out,
-            took_s=1.0,
-        )  # fmt: skip
-
-    fault = fault_named(QUICK[0])
-    found = found_in(fault, asyncio.run(breaks(ChildCommand(argv=(), env={}, cwd=Path()))))
+    ended = ChildResult(
+        exit_code=1, stdout=b"", stderr=b"more\na reason\n", stdout_seen=0, stderr_seen=1, timed_out=timed_out,
+        took_s=1.0,
+    )  # fmt: skip
+    found = found_in(fault_named(QUICK[0]), ended)
     assert (found.world, found.invariant) == (None, None)
-    assert words in found.trace[0]
+    assert words in (found.crash or "")
+
+
+@pytest.mark.parametrize(
+    ("rule", "caught"),
+    [
+        ("one_owner: two of them", True),
+        ("engine: InvariantError: it cannot go there", True),
+        ("engine: claim changed something without an event", True),
+        ("engine: KeyError: 't_1'", False),
+        ("engine: AttributeError: no such thing: None", False),
+    ],
+)
+def test_what_breaks_the_engine_otherwise_than_by_its_own_checks_catches_nothing(
+    rule: str, caught: bool
+) -> None:
+    explored = Exploration(
+        world="tiny", states=1, steps=1, depth=1, seconds=0.0, complete=False, records=1,
+        violation=Violation(rule, ("a step",)),
+    )  # fmt: skip
+    found = judged(fault_named(QUICK[0]), "tiny", explored, 1, 0.0)
+    assert (found.world == "tiny", found.invariant == rule) == (caught, caught)
+    assert (found.crash is None) is caught
+
+
+def test_a_world_that_is_broken_without_the_fault_proves_nothing() -> None:
+    caught = Found(fault="x", world="tiny", invariant="one_owner: two", trace=("a",), states=5)
+    assert believed(caught, Found(fault="x")) == caught
+    wrong = believed(caught, Found(fault="x", world="tiny", invariant="once: twice"))
+    assert (wrong.world, wrong.invariant) == (None, None)
+    assert "without the fault tiny is broken too: once: twice" in (wrong.crash or "")
+
+
+def test_the_command_lists_hunts_and_fails_for_what_escapes() -> None:
+    listed = called("sim", "faults", "--list", "--json")
+    assert listed.code == 0
+    assert {one["name"] for one in listed.json["faults"]} == {one.name for one in catalogue()}
+    assert all(one["place"] for one in listed.json["faults"])
+    caught = called("sim", "faults", "--fault", QUICK[1])
+    assert (caught.code, "1 of 1 planted faults were caught" in caught.out) == (0, True)
+    assert "no_guess" in caught.out
+    escaped = called(
+        "sim", "faults", "--fault", "two runners take the start marker", "--limit", "1", "--json"
+    )
+    assert (escaped.code, escaped.json["escaped"]) == (1, ["two runners take the start marker"])
+    unknown = called("sim", "faults", "--fault", "no such thing")
+    assert (unknown.code, "sim faults --list" in unknown.err) == (64, True)
+
+
+def test_the_page_about_them_names_every_one() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert [one.name for one in catalogue() if f"| {one.name} |" not in page] == []

@@ -79,8 +79,10 @@ def explore_worlds(
         if one.violation is not None:
             _tell_violation(cli, world, one, options.svg)
     states, steps = sum(one.states for one in found), sum(one.steps for one in found)
+    cpu_s = sum(one.cpu_s for one in found)
     cli.out.say(
         f"{len(found)} worlds: {states:,} states, {steps:,} steps, {took_s:.0f} s on {jobs} processes"
+        f" ({cpu_s:.0f} s of CPU)"
     )
     if not is_explained or any(one.violation is not None for one in found):
         return EXIT_BROKEN
@@ -120,7 +122,7 @@ def told(one: Exploration) -> str:
     word = "BROKEN" if one.violation is not None else "holds" if one.complete else "NOT COMPLETE"
     return (
         f"[{word}] {one.world}: {one.states:,} states, {one.steps:,} steps, depth {one.depth},"
-        f" {one.records:,} records of the hub, {one.seconds:.1f} s"
+        f" {one.records:,} records of the hub, {one.seconds:.1f} s ({one.cpu_s:.1f} s of CPU)"
     )
 
 
@@ -131,7 +133,9 @@ def _plain(one: Exploration) -> dict[str, object]:
         "states": one.states,
         "steps": one.steps,
         "depth": one.depth,
+        "records": one.records,
         "seconds": round(one.seconds, 1),
+        "cpu_s": round(one.cpu_s, 1),
         "complete": one.complete,
         "rule": broken.rule if broken else None,
         "trace": list(broken.trace) if broken else [],

@@ -18,32 +18,45 @@ if TYPE_CHECKING:
 
 EXIT_FAILED = 1
 NS = 1_000_000_000
+MOST_SEEDS = 1_000_000
+DEFAULT_SEEDS = "1..100"
 
 
 class WhatOptions(NamedTuple):
     """Which seeds or which plan."""
 
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Play this seed.")] = None
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Play this seed.")] = None
     seeds: Annotated[
-        str | None, typer.Option("--seeds", metavar="A..B", help="Play all seeds from A to B.")
+        str | None,
+        typer.Option("--seeds", metavar="A..B", help=f"Play all seeds from A to B, else {DEFAULT_SEEDS}."),
     ] = None
     plan: Annotated[
         Path | None, typer.Option("--plan", metavar="FILE", help="Play the plan in this file.")
     ] = None
     ledger: Annotated[
         Literal["mixed", "memory", "sqlite"],
-        typer.Option("--ledger", help="Where the hub's record is kept; `mixed`: as the seed says."),
+        typer.Option(
+            "--ledger", help="Where the hub's record is kept; `mixed`: every fourth seed on SQLite."
+        ),
     ] = "mixed"
     faults: Annotated[
-        int | None, typer.Option("--faults", min=0, help="How many faults a seed has, else as it says.")
+        int | None,
+        typer.Option("--faults", min=0, max=1_000, help="How many faults a seed has, else as it says."),
+    ] = None
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option("--fault", metavar="KIND", help="Only faults of this kind (repeatable)."),
     ] = None
 
 
 class HowOptions(NamedTuple):
     """What is said, and what is done with a failure."""
 
-    trace: Annotated[bool, typer.Option("--trace", help="Say everything that happens.")] = False
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes to play on.")] = 1
+    trace: Annotated[bool, typer.Option("--trace", help="Say everything that happens, of one seed.")] = False
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="Say which transitions and moments the faults met.")
+    ] = False
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, help="Processes to play on.")] = 1
     every: Annotated[int, typer.Option("--every", min=1, help="Seeds between two lines.")] = 100
     shrink: Annotated[
         bool, typer.Option("--shrink/--no-shrink", help="Make the plan of the first failure small.")
@@ -56,31 +69,69 @@ class HowOptions(NamedTuple):
 def run_seeds(cli: Invocation, what: WhatOptions, how: HowOptions) -> int:
     """Play seeds of a simulated world and judge them.
 
-    The hub, the ledger and the nodes are the real ones; machines, network, runners, agents, provider and people are
+    The hub, the ledger and the nodes are the real ones; machines, network, disks, runners, agents, forge and people are
     simulated, in virtual time, from the seed alone. Faults strike for fifteen virtual minutes, then everything is healed and
-    must come to its end. Ends with 1 if anything was broken; a failing plan is made small and can be played with `--plan`.
+    must come to its end. Ends with 1 if anything was broken, or if a seed had too few steps or faults to count; a failing plan
+    is made small and can be played with `--plan`.
+
+    Raises:
+        InvalidError: the seeds, the faults or the plan are none.
     """
     from tenure.runtime.clock import RealClock
-    from tenure.sim.run.many import Wish, play_all
+    from tenure.sim.run.many import play_all
 
-    wish = Wish(ledger=what.ledger, faults=what.faults)
+    wish = wished(what)
+    check_choice(what, how)
     if what.plan is not None or what.seed is not None:
-        return _one(cli, _plan(what.plan, what.seed, wish), how)
+        return _one(cli, what, wish, how)
     clock = RealClock()
     began_ns = clock.awake_ns()
 
     def took_s() -> float:
         return (clock.awake_ns() - began_ns) / NS
 
-    total = play_all(parse_seeds(what.seeds or "1..100"), wish, how.jobs, _told(cli, took_s, how.every))
-    _say_all(cli, total, took_s())
-    if not total.failed:
-        return 0
-    first = min(one.seed for one in total.failed)
-    if how.shrink:
+    seeds = parse_seeds(what.seeds or DEFAULT_SEEDS)
+    total = play_all(seeds, wish, how.jobs, _told(cli, wish, took_s, how.every))
+    _say_all(cli, total, took_s(), how)
+    if total.failed and how.shrink:
+        first = min(one.seed for one in total.failed)
         _shrunk(cli, _plan(None, first, wish), how.save)
-    cli.out.say(f"again: tenure sim run --seed {first} --trace")
-    return EXIT_FAILED
+    return 0 if total.is_well else EXIT_FAILED
+
+
+def wished(what: WhatOptions) -> Wish:
+    """How they are to be played.
+
+    Raises:
+        InvalidError: there is no fault of that kind.
+    """
+    from tenure.errors import InvalidError
+    from tenure.sim.run.many import Wish
+    from tenure.sim.run.plan import FAULTS
+
+    unknown = [one for one in what.kinds or () if one not in FAULTS]
+    if unknown:
+        raise InvalidError(f"{unknown[0]!r} is no kind of fault; known: {', '.join(FAULTS)}.", field="fault")
+    return Wish(ledger=what.ledger, faults=what.faults, kinds=tuple(what.kinds or ()))
+
+
+def check_choice(what: WhatOptions, how: HowOptions) -> None:
+    """
+    Raises:
+        InvalidError: options were given that do not go together.
+    """
+    from tenure.errors import InvalidError
+
+    named = {"--seed": what.seed, "--seeds": what.seeds, "--plan": what.plan}
+    given = [name for name, value in named.items() if value is not None]
+    if len(given) > 1:
+        raise InvalidError(f"{' and '.join(given)} were given; say one of them.")
+    if what.plan is not None and (what.ledger != "mixed" or what.faults is not None or what.kinds):
+        raise InvalidError(
+            "a plan says itself where the record is kept and which faults strike; change its file instead."
+        )
+    if how.trace and what.seed is None and what.plan is None:
+        raise InvalidError("--trace shows one seed or one plan; say which, with --seed or --plan.")
 
 
 def parse_seeds(text: str) -> range:
@@ -92,34 +143,51 @@ def parse_seeds(text: str) -> range:
     from tenure.errors import InvalidError
 
     first, dots, last = text.partition("..")
-    if not dots or not first.isdigit() or not last.isdigit() or int(last) < int(first):
-        raise InvalidError(f"{text!r} is no range of seeds; write it as A..B, such as 1..100.", field="seeds")
-    return range(int(first), int(last) + 1)
+    is_range = bool(dots) and all(one.isascii() and one.isdigit() and len(one) <= 18 for one in (first, last))
+    if not is_range or int(last) < int(first):
+        raise InvalidError(
+            f"{text[:80]!r} is no range of seeds; write it as A..B, such as 1..100.", field="seeds"
+        )
+    seeds = range(int(first), int(last) + 1)
+    if len(seeds) > MOST_SEEDS:
+        raise InvalidError(
+            f"{text} are {len(seeds):,} seeds; at most {MOST_SEEDS:,} are played in one run.", field="seeds"
+        )
+    return seeds
 
 
-def _plan(path: Path | None, seed: int | None, wish: Wish) -> Plan:
+def _plan(path: Path | None, seed: int, wish: Wish) -> Plan:
     from tenure.sim.run.many import wished_plan
-    from tenure.sim.run.playing import read_plan
+    from tenure.sim.run.plan_file import read_plan
 
-    return read_plan(path) if path is not None else wished_plan(seed or 0, wish)
+    return read_plan(path) if path is not None else wished_plan(seed, wish)
 
 
-def _one(cli: Invocation, plan: Plan, how: HowOptions) -> int:
+def _one(cli: Invocation, what: WhatOptions, wish: Wish, how: HowOptions) -> int:
     from tenure.sim.run import telling
+    from tenure.sim.run.many import Sum
     from tenure.sim.run.playing import play
 
+    plan = _plan(what.plan, what.seed or 0, wish)
     played = play(plan, cli.out.say if how.trace else None)
-    cli.out.data({"seed": played.seed, "steps": played.steps, "faults": played.faults, "digest": played.digest,
-                  "found": played.found})  # fmt: skip
-    if cli.out.json:
-        return EXIT_FAILED if played.found else 0
+    cli.out.data({"seed": played.seed, "steps": played.steps, "faults": played.faults, "ledger": played.ledger,
+                  "digest": played.digest, "found": played.found})  # fmt: skip
     cli.out.say(
-        f"seed {played.seed}: {played.steps} steps, {played.faults} faults, {played.tasks} Tasks, {played.starts} executions,"
-        f" {played.virtual_s:g} virtual seconds, trace {played.digest[:16]}"
+        f"seed {played.seed}: {played.steps:,} steps, {played.faults} faults, record in {played.ledger}, {played.tasks} Tasks,"
+        f" {played.starts} executions, {played.virtual_s:g} virtual seconds, trace {played.digest[:16]}"
     )
+    if how.coverage:
+        total = Sum(wish)
+        total.add(played)
+        _say_coverage(cli, total)
     if not played.found:
         return 0
-    for line in telling.failure(played):
+    again = (
+        telling.again(played.seed, wish)
+        if what.plan is None
+        else f"tenure sim run --plan {what.plan} --trace"
+    )
+    for line in telling.failure(played, again):
         cli.out.say(line)
     if how.shrink and not how.trace:
         _shrunk(cli, plan, how.save)
@@ -128,13 +196,15 @@ def _one(cli: Invocation, plan: Plan, how: HowOptions) -> int:
 
 def _shrunk(cli: Invocation, plan: Plan, save: Path | None) -> None:
     from tenure.sim.run import telling
-    from tenure.sim.run.playing import plan_text, play
+    from tenure.sim.run.plan_file import plan_text
+    from tenure.sim.run.playing import play
     from tenure.sim.run.shrinking import shrunk
 
     rule = play(plan).rule
     small, plays = shrunk(plan, lambda one: play(one).rule == rule)
     cli.out.say(
-        f"shrunk to {len(small.faults)} faults and {len(small.deeds)} deeds, in {plays} plays, all of which fail by {rule}:"
+        f"shrunk from {len(plan.faults)} faults and {len(plan.deeds)} deeds to {len(small.faults)} and {len(small.deeds)}, in"
+        f" {plays} plays; it still fails by {rule}:"
     )
     for line in telling.plan_lines(small):
         cli.out.say(line)
@@ -143,16 +213,16 @@ def _shrunk(cli: Invocation, plan: Plan, save: Path | None) -> None:
         cli.out.say(f"again: tenure sim run --plan {save} --trace")
 
 
-def _told(cli: Invocation, took_s: Callable[[], float], every: int) -> Callable[[Played], None]:
+def _told(cli: Invocation, wish: Wish, took_s: Callable[[], float], every: int) -> Callable[[Played], None]:
     from tenure.sim.run import telling
     from tenure.sim.run.many import Sum
 
-    total = Sum()
+    total = Sum(wish)
 
     def told(one: Played) -> None:
         total.add(one)
         if one.found:
-            for line in telling.failure(one):
+            for line in telling.failure(one, telling.again(one.seed, wish)):
                 cli.out.say(line)
         if total.seeds % every == 0:
             cli.out.say(telling.progress(total, took_s()))
@@ -160,14 +230,21 @@ def _told(cli: Invocation, took_s: Callable[[], float], every: int) -> Callable[
     return told
 
 
-def _say_all(cli: Invocation, total: Sum, took_s: float) -> None:
+def _say_all(cli: Invocation, total: Sum, took_s: float, how: HowOptions) -> None:
     from tenure.sim.run import telling
 
-    cli.out.data({"seeds": total.seeds, "steps": total.steps, "faults": total.faults, "took_s": round(took_s, 1),
-                  "failed": [one.seed for one in total.failed], "coverage": total.coverage,
-                  "events": total.kinds})  # fmt: skip
-    if cli.out.json:
-        return
-    for part in (telling.kinds_table(total), telling.coverage_table(total), telling.summary(total, took_s)):
-        for line in part:
-            cli.out.say(line)
+    cli.out.data({"seeds": total.seeds, "steps": total.steps, "least_steps": total.least_steps, "faults": total.faults,
+                  "least_faults": total.least_faults, "on_sqlite": total.on_sqlite, "took_s": round(took_s, 1),
+                  "failed": [one.seed for one in total.failed], "short": [one.seed for one in total.short],
+                  "coverage": total.coverage, "transitions": total.transitions})  # fmt: skip
+    if how.coverage:
+        _say_coverage(cli, total)
+    for line in telling.summary(total, took_s):
+        cli.out.say(line)
+
+
+def _say_coverage(cli: Invocation, total: Sum) -> None:
+    from tenure.sim.run import telling
+
+    for line in telling.coverage_tables(total):
+        cli.out.say(line)

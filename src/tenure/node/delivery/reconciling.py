@@ -8,7 +8,7 @@ restarts. Nothing in the advice extends a lease, and going on needs none.
 from __future__ import annotations
 
 import logging
-from typing import final
+from typing import NamedTuple, final
 
 from tenure.core.clock import Clock, IdSource
 from tenure.core.ids import IncarnationId
@@ -40,6 +40,14 @@ _STAGES = {
 }
 
 log = logging.getLogger(__name__)
+
+
+class Told(NamedTuple):
+    """What a snapshot said of a Delivery, and where it stood then: it goes on while the answer is on its way."""
+
+    holding: Holding
+    phase: Phase
+    said: ws.HoldingItem
 
 
 @final
@@ -83,6 +91,10 @@ class Reconciling:
         now_ns = self._clock.boot_ns()
         if not self._is_due(now_ns):
             return
+        was_wanted, self._is_wanted = (
+            self._is_wanted,
+            False,
+        )  # whoever wants one from here on wants another one
         try:
             # A snapshot that the hub has passed over was never compared with anything; the next one has a greater number.
             problem = None if await self._compare() else "the hub has heard a newer snapshot"
@@ -93,10 +105,11 @@ class Reconciling:
         if problem is not None:
             pause_s = self._backoff.next_s()
             self._not_before_ns = now_ns + int(pause_s * NS)
+            self._is_wanted = self._is_wanted or was_wanted
             log.warning("hub and node could not be compared; again in %.1f s: %s", pause_s, problem)
             return
         self._backoff.reset()
-        self._is_wanted, self._last_ns = False, now_ns
+        self._last_ns = now_ns
         self._holdings.compared.give()
 
     def _is_due(self, now_ns: int) -> bool:
@@ -111,34 +124,36 @@ class Reconciling:
     async def _compare(self) -> bool:
         """Tells and heeds; False where the hub has heard a newer snapshot."""
         self._count += 1
-        told = {one.delivery_id: (one, one.phase) for one in self._holdings}
+        told = {one.delivery_id: Told(one, one.phase, told_of(one)) for one in self._holdings}
         request = ws.ReconcileRequest(
             incarnation=self._incarnation,
             sequence=(self.generation << GENERATION_BITS) + self._count,
-            holdings=tuple(told_of(one) for one, _ in told.values()),
+            holdings=tuple(one.said for one in told.values()),
         )
         reply = await self._legs.reconcile(request)
         if reply.ignored:
             return False
-        advised = [(*told[one.delivery_id], one.advice) for one in reply.advice if one.delivery_id in told]
-        released = [one for one, phase, advice in advised if await self._heed(one, phase, advice)]
+        advised = [(told[one.delivery_id], one.advice) for one in reply.advice if one.delivery_id in told]
+        released = [one.holding for one, advice in advised if await self._heed(one, advice)]
         await self._release(released)
         return True
 
-    async def _heed(self, holding: Holding, told: Phase, advice: str) -> bool:
+    async def _heed(self, told: Told, advice: str) -> bool:
         """Does what is advised; True where the row may be let go.
 
-        Advice on what has moved on since it was told is out of date; the next snapshot asks again."""
-        if holding.phase is not told:
+        Advice on what has moved on since it was told is out of date; the next snapshot asks again. A row goes only once the
+        hub has heard that its tree is gone: what was proven meanwhile is told by the next one."""
+        holding, phase, said = told
+        if holding.phase is not phase:
             return False
         match advice:
-            case "close" | "stop" if told is Phase.CLOSED:
-                return holding.tree_gone or self._is_given_up(holding)
-            case "go_on" | "report" if told is Phase.CLOSED:
+            case "close" | "stop" if phase is Phase.CLOSED:
+                return said.tree_gone or self._is_given_up(holding)
+            case "go_on" | "report" if phase is Phase.CLOSED:
                 # It has lost our report (its data was restored from an older copy): it gets it again.
                 await self._report_again(holding)
                 return False
-            case "close" | "stop" if told is not Phase.REPORTING and not holding.is_lost:
+            case "close" | "stop" if phase is not Phase.REPORTING and not holding.is_lost:
                 log.warning("%s: the hub says %s; its work is stopped", holding.delivery_id, advice)
                 holding.lose()
                 return False

@@ -30,7 +30,8 @@ token is refused from the next request on.
 Unknown fields and unknown query parameters are refused, so that a misspelt one is no silent difference; so is a field
 named twice in one object. Times are RFC 3339 with a zone (`…_at`), durations seconds (`…_s`), money micro-dollars
 (`…_usd_micros`). Head and body of a request must arrive within {head_s:g} and {body_s:g} seconds; what is complete may wait
-for its answer as long as that takes.
+for its answer as long as that takes. All bodies that are under way have a bound together, with shares of their own for nodes
+and forges; beyond it the answer is 429 (`overloaded`), and nothing was done.
 
 **What is answered.** Answers gain fields over time: pass over those that you do not know.
 

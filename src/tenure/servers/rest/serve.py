@@ -20,6 +20,7 @@ from tenure.errors import ConfigurationError, InsecureBindError, UnavailableErro
 from tenure.runtime.settings import is_loopback
 from tenure.servers.rest.certificates import LOOK_S, Certificates
 from tenure.servers.rest.connection import Bounds, bounded
+from tenure.servers.rest.framing import refuse_ambiguous
 
 GRACE_S = 5.0
 BACKLOG = 2048
@@ -70,11 +71,16 @@ async def serve(
         host, port = listener.getsockname()[:2]
         server = _Server(_config(app, bind, grace_s))
         scheme = "https" if bind.tls_cert else "http"
-        server.announce = lambda: on_ready(Listening(host, port, f"{scheme}://{_authority(host, port)}"))
+        listening: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        server.announce = lambda: listening.set_result(None)
         running = asyncio.ensure_future(server.serve(sockets=[listener]))
         stopping = asyncio.ensure_future(stop.wait())
         shown = _certificates(server.config, bind)
         try:
+            await _first_of(running, stopping, listening)
+            if listening.done():
+                # Here and not in the library's startup: what is raised there leaves the application where it stands.
+                on_ready(Listening(host, port, f"{scheme}://{_authority(host, port)}"))
             while not await _first_of(running, stopping, within_s=LOOK_S if shown else None):
                 if shown:
                     shown.renew()
@@ -132,7 +138,7 @@ def open_socket(bind: Bind) -> Any:
 def _config(app: Any, bind: Bind, grace_s: float) -> uvicorn.Config:
     try:
         config = uvicorn.Config(
-            app,
+            refuse_ambiguous(app),
             ssl_certfile=bind.tls_cert,
             ssl_keyfile=bind.tls_key,
             ssl_ca_certs=bind.client_ca,
@@ -163,7 +169,7 @@ def _certificates(config: uvicorn.Config, bind: Bind) -> Certificates | None:
     return Certificates(config.ssl, bind.tls_cert, bind.tls_key, bind.client_ca)
 
 
-async def _first_of(*waiting: asyncio.Future[Any], within_s: float | None) -> bool:
+async def _first_of(*waiting: asyncio.Future[Any], within_s: float | None = None) -> bool:
     """Has one of them ended within this time?"""
     done, _ = await asyncio.wait(waiting, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
     return bool(done)

@@ -36,6 +36,7 @@ from tenure.sim.checkers import (
     stale,
     starts,
     suspects,
+    turned_away,
     unknowns,
     verdicts,
 )
@@ -73,6 +74,7 @@ CHECKERS = tuple(
         receipts,
         starts,
         suspects,
+        turned_away,
         specs,
         effects_once,
         intents,

@@ -246,6 +246,14 @@ class Revoked(Told, frozen=True, kw_only=True, tag="revoked"):
     fence: int
 
 
+class Late(Told, frozen=True, kw_only=True, tag="late"):
+    """A word of a holder was kept as late. `fence`: the one that it showed."""
+
+    delivery_id: str
+    fence: int
+    what: str = ""
+
+
 class Made(Told, frozen=True, kw_only=True, tag="made"):
     """An Attempt was made. `by`: who gave the reason for it; None for the first."""
 
@@ -301,6 +309,7 @@ AnyEntry = (
     | Voided
     | Expired
     | Revoked
+    | Late
     | Made
     | Exhausted
     | Raised

@@ -269,6 +269,10 @@ class Teller:
             fence=body["fence"],
         )
 
+    def came_late(self, task_id: str, body: Body) -> None:
+        fence, what = body["claimed_fence"], body["kind"]
+        self._see(en.Late, task_id, delivery_id=body["delivery_id"], fence=fence, what=what)
+
     def withdrawn(self, task_id: str, body: Body) -> None:
         self._change_attempt(task_id, body["number"], verdict=CANCELED)
 
@@ -361,6 +365,7 @@ _SAYS: dict[str, Callable[[Teller, str, Body], None]] = {
     "report_recorded": Teller.reported,
     "handed_back": Teller.handed_back,
     "lease_revoked": Teller.revoked,
+    "late_heard": Teller.came_late,
     "attempt_withdrawn": Teller.withdrawn,
     "attempt_reconciled": Teller.reconciled,
     "attention_opened": Teller.opened,

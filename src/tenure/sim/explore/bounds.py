@@ -18,10 +18,12 @@ class Bound(Struct, frozen=True, kw_only=True):
     `budget`: how many the machine may make by itself, if that is less. `verdicts`: how a harness may
     end; the words are those of `commands.OUTCOMES`. `answers`: what a person may say of an unknown Attempt. `snapshots`: of each
     daemon. `calls`: of the Effect. `duplicates`: the network repeats
-    also what was answered. `shape`: what is submitted, and with which policy, by a name of `opening`."""
+    also what was answered. `shape`: what is submitted, and with which policy, by a name of `opening`.
+    `alike`: the nodes are, so that the first grant goes to the first of them, and nothing is explored twice."""
 
     shape: str = "plain"
     nodes: int = 1
+    alike: bool = True
     grants: int = 2
     attempts: int = 2
     budget: int | None = None

@@ -10,6 +10,7 @@ world and its canonical form answer every command alike, for thousands of steps.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
@@ -73,9 +74,11 @@ class Sight(Struct, frozen=True):
         if term.hub == self.now.hub:
             return term.length_ms - (self.now.awake_ms - term.awake_ms)
         late = replace(term, ends_at_ms=self.now.wall_ms)
-        waits = (*range(0, term.length_ms, TICK_MS), term.length_ms)
-        awake = self.now.awake_ms
-        return next(one for one in waits if is_over(late, replace(self.now, awake_ms=awake + one)))
+
+        def is_over_in(ms: int) -> bool:
+            return is_over(late, replace(self.now, awake_ms=self.now.awake_ms + ms))
+
+        return bisect_left(range(term.length_ms), True, key=is_over_in)
 
     def maybe(self, term: Term | None, slack_ms: int = 0) -> Term | None:
         return None if term is None else self.term(term, slack_ms)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 FIRST_MACHINE = 3
 State = tuple[int, ...]
-Masks = tuple[int, int, int, int, int]
+Masks = tuple[int, int, int, int, int, int]
 """Bits by place of the grant: it runs, it is alive (also paused), it was started ever, it was started twice, its row is
-missing."""
+missing, the node has done with it."""
 
 
 @final
@@ -46,6 +46,7 @@ class Checks:
                 sum(1 << place for place, one in enumerate(held) if one.starts),
                 sum(1 << place for place, one in enumerate(held) if one.starts > 1),
                 sum(1 << place for place, one in enumerate(held) if one.row is Row.NONE),
+                sum(1 << place for place, one in enumerate(held) if one.row is Row.CLOSED),
             )
         return found
 
@@ -86,6 +87,8 @@ class Checks:
         for place, node in enumerate(() if self._loses_rows else facts.node_of):
             if (facts.marks.received & facts.held & masks[node][4]) >> place & 1:
                 return "durable: the hub holds a receipt for a row that the node does not have"
+            if (facts.held & masks[node][5]) >> place & 1:
+                return "durable: a node has done with what it has not reported"
         return ""
 
     def of_start(self, hub: int, place: int) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from tenure.runtime.clock import RealClock
+from tenure.runtime.clock import RealClock, process_cpu_ns
 from tenure.sim.explore.bounds import NamedWorld
 from tenure.sim.explore.graph import Graph
 from tenure.sim.explore.hits import Hits, hits_of
@@ -41,14 +41,15 @@ class Violation(Struct, frozen=True):
 
 
 class Exploration(Struct, frozen=True, kw_only=True):
-    """What became of a world. `complete`: every state was reached and judged. `records`: worlds of
-    the hub alone."""
+    """What became of a world. `complete`: every state was reached and judged. `records`: states of the hub's record alone.
+    `seconds` went by; for `cpu_s` of them this process was at work."""
 
     world: str
     states: int
     steps: int
     depth: int
     seconds: float
+    cpu_s: float
     complete: bool
     records: int
     violation: Violation | None = None
@@ -64,7 +65,7 @@ def explore(
 ) -> Exploration:
     """Explore a world to its end, to the first broken rule, or to `limit` states. Deterministic; one process."""
     clock = RealClock()
-    began_ns = clock.awake_ns()
+    began_ns, cpu_ns = clock.awake_ns(), process_cpu_ns()
     product = Product(world.bound, reading or NodeReading())
     graph = Graph(product.first())
     was_enabled = gc.isenabled()
@@ -83,6 +84,7 @@ def explore(
         steps=len(graph.to),
         depth=depth,
         seconds=(clock.awake_ns() - began_ns) / NS,
+        cpu_s=(process_cpu_ns() - cpu_ns) / NS,
         complete=is_complete,
         records=len(product.hub.worlds),
         violation=broken,

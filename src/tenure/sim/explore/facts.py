@@ -53,10 +53,11 @@ class Marks(NamedTuple):
 
 class HubFacts(Struct, frozen=True, kw_only=True):
     """By place of the grant: `node_of`, and `attempt_of` (the Task's place, the Attempt's number). Masks have a bit for each
-    place: `marks`, `held` (its lease is open). `attended`: every
-    Task has ended with settled Effects or is on the attention list; `outside`: those that are neither wait for something
-    else; `told`: what may block a recipient is on the attention list. `rests`: all Tasks have ended, and no unknown Attempt waits for an answer. `silent`: Tasks of which `why` says
-    nothing. `calls` and `effect`: how often the Effect was called, and its state. `ended`: a bit for each Task."""
+    place: `marks`, `held` (its lease is open). `attended`: every Task has ended with settled Effects or is on the attention
+    list; `outside`: those that are neither wait for something else; `asked`: an unknown Attempt waits for an answer; `told`:
+    what may block a recipient is on the attention list. `rests`: all Tasks have ended, and nothing is asked of that kind.
+    `silent`: Tasks of which `why` says nothing. `calls` and `effect`: how often the Effect was called, and its state.
+    `ended`: a bit for each Task."""
 
     node_of: tuple[int, ...]
     attempt_of: tuple[tuple[int, int], ...]

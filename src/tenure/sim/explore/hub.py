@@ -28,6 +28,8 @@ from tenure.sim.explore.opening import opening
 
 NEW_HUB = Now(wall_ms=NOW.wall_ms, awake_ms=0, hub=IncarnationId("i_hub_next"))
 """The instant at which another start of the hub takes over."""
+BROKE = "error"
+"""In the place of an answer."""
 
 
 class Heard(NamedTuple):
@@ -88,7 +90,9 @@ class Hub:
         return found
 
     def events_of(self, hub: int, request: Request) -> tuple[Event, ...]:
-        """The events of a request that was heard, decided once more."""
+        """The events of a request that was heard, decided once more; none where the core broke down over it."""
+        if self.hear(hub, request).answer == BROKE:
+            return ()
         world = self.worlds[hub]
         now = NEW_HUB if request[0] == "start_hub" else NOW
         return decide(world, command_of(world, request, self.bound), now, self.bound.terms).events
@@ -99,7 +103,7 @@ class Hub:
         try:
             decision = decide(world, command_of(world, request, self.bound), now, self.bound.terms)
         except Exception as error:  # noqa: BLE001 - whatever the core raises here is what is looked for
-            return Heard(hub, "error", (), (f"engine: {type(error).__name__}: {error}",))
+            return Heard(hub, BROKE, (), (f"engine: {type(error).__name__}: {error}",))
         answer = answer_of(decision.reply)
         if not decision.events:
             wrong = (f"engine: {request[0]} changed something without an event",) if decision.changes else ()

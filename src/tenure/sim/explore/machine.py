@@ -306,3 +306,9 @@ def overtaken(machine: Machine) -> Machine:
 def stopped(machine: Machine) -> Machine:
     """The daemon was told that another has taken over, and has ended."""
     return replace(crashed(machine), phase=Phase.STOPPED, snapshots=())
+
+
+def ended_by_hand(machine: Machine) -> Machine:
+    """Somebody has gone there and ended what no daemon looks after any more."""
+    ended = (replace(one, run=Run.GONE, left=0) if one.run in ALIVE else one for one in machine.held)
+    return replace(machine, held=tuple(ended))

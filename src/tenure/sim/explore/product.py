@@ -18,10 +18,12 @@ from tenure.sim.explore.faults import FAULTS, fault_moves
 from tenure.sim.explore.hub import Hub
 from tenure.sim.explore.label import FAIR, PERSON, Labels
 from tenure.sim.explore.machine import (
+    ALIVE,
     Held,
     Machine,
     Phase,
     after_tick,
+    ended_by_hand,
     new_machine,
     overtaken,
     restarted,
@@ -173,7 +175,7 @@ class Product:
             own = self._own[place, machine] = list(self._own_moves(place, machine))
         head, tail = state[:place], state[place + 1 :]
         for label, after, starts, wrong in own:
-            is_wrong = wrong or ("" if starts is None else self.checks.of_start(hub, starts))
+            is_wrong = ("" if starts is None else self.checks.of_start(hub, starts)) or wrong
             yield Next(label, (*head, after, *tail), is_wrong)
         if len(state) == FIRST_MACHINE + 1:  # it is met once only
             arrivals = list(self._arriving(place, machine, hub))
@@ -201,6 +203,9 @@ class Product:
                 name, "the daemon hears that another start has taken over, and ends", None
             )
             yield label, self.machines.number(stopped(machine)), None, ""
+        if machine.phase is Phase.STOPPED and any(one.run in ALIVE for one in machine.held):
+            label = self.labels.plain("person", f"ends what still runs on {name}, which has no daemon", PERSON)
+            yield label, self.machines.number(ended_by_hand(machine)), None, ""
         if may_compare(machine, self.bound):
             label = self.labels.own(name, "the node sends a snapshot of its store", None)
             yield label, self.machines.number(snapshot_of(machine, self.ways.reading)), None, ""
@@ -254,8 +259,8 @@ class Product:
         """A claim of each size that the node may make, or may have made a while ago."""
         node = self.node_of[place - FIRST_MACHINE]
         made = len(self.hub.facts(hub).node_of)
-        if node and not made and self.bound.nodes > 1:
-            return  # the nodes are alike: the first grant goes to the first of them
+        if node and not made and self.bound.alike:
+            return
         for units in range(1, min(self.bound.capacity, self.bound.grants - made) + 1):
             request: Request = ("claim", node, units)
             found = self.hub.hear(hub, request)

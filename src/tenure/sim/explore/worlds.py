@@ -124,7 +124,7 @@ _WORLDS = (
     NamedWorld(
         "clone",
         "a copy of a disk boots beside the original",
-        Bound(clones=1, cancel=True, snapshots=1),
+        Bound(clones=1, cancel=True),
     ),
     NamedWorld(
         "slow spawn",

@@ -46,14 +46,14 @@ def hunt(fault: Fault, limit: int) -> Found:
         explored = _explored(fault, world, fault.reading, limit)
         states, seconds = states + explored.states, seconds + explored.seconds
         if explored.violation is not None:
-            return _judged(fault, world, explored, states, seconds)
+            return judged(fault, world, explored, states, seconds)
     return Found(fault=fault.name, states=states, seconds=seconds)
 
 
 def control(fault: Fault, world: str, limit: int) -> Found:
     """The same world without the fault: what is found here was not the fault's doing."""
     explored = _explored(fault, world, (), limit)
-    return _judged(fault, world, explored, explored.states, explored.seconds)
+    return judged(fault, world, explored, explored.states, explored.seconds)
 
 
 def _explored(fault: Fault, name: str, turned: tuple[str, ...], limit: int) -> Exploration:
@@ -68,7 +68,7 @@ def _explored(fault: Fault, name: str, turned: tuple[str, ...], limit: int) -> E
     return explore(world, reading=reading, limit=limit)
 
 
-def _judged(fault: Fault, world: str, explored: Exploration, states: int, seconds: float) -> Found:
+def judged(fault: Fault, world: str, explored: Exploration, states: int, seconds: float) -> Found:
     """A rule that was broken is a catch, and so is a check of core's own. Anything else that was raised is a crash."""
     found = Found(fault=fault.name, states=states, seconds=seconds)
     if explored.violation is None:

@@ -1,13 +1,16 @@
-"""Which faults struck while what was in flight: the table of faults by transitions."""
+"""What the faults met: what was in flight when each struck, and which transitions were committed while each was in force.
+
+A transition is a kind of event of the record, so the list of all of them is the core's own."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import final
+from typing import final, get_args
 
 from tenure.core.attempt import Attempt, AttemptState
 from tenure.core.effect import Effect, EffectState
+from tenure.core.events import Event
 from tenure.core.task import Task
 from tenure.sim.run.plan import Fault
 from tenure.sim.world.world import SimWorld
@@ -20,13 +23,39 @@ MOMENTS = (
 """What may be in flight: legs and requests on the wire, phases of an execution, states of Effects, parts that are down."""
 
 
+NONE = "none"
+"""The column of what was committed while no fault was in force."""
+AFTERMATH_S = 30.0
+"""For so long after it has passed a fault is still taken to be in force: leases, calls and restarts take their time."""
+
+
+def every_transition() -> tuple[str, ...]:
+    """Every kind of event that the core has, by name."""
+    return tuple(sorted(str(one.__struct_config__.tag) for one in get_args(Event)))
+
+
 @final
 class Coverage:
     def __init__(self, world: SimWorld) -> None:
         self._world = world
         self._hits: dict[str, Counter[str]] = {}
+        self._transitions: dict[str, Counter[str]] = {}
+        self._until_s: dict[str, float] = {}
+
+    def committed(self, kind: str) -> None:
+        """An event of this kind was committed."""
+        now_s = self._world.loop.now_s
+        row = self._transitions.setdefault(kind, Counter())
+        in_force = [fault for fault, until_s in self._until_s.items() if until_s > now_s]
+        row.update(in_force or (NONE,))
+
+    def transitions(self) -> dict[str, dict[str, int]]:
+        """Events by the faults that were in force."""
+        return {kind: dict(row) for kind, row in sorted(self._transitions.items())}
 
     def struck(self, fault: Fault) -> None:
+        until_s = self._world.loop.now_s + fault.length_s + AFTERMATH_S
+        self._until_s[fault.kind] = max(until_s, self._until_s.get(fault.kind, 0.0))
         hits = self._hits.setdefault(fault.kind, Counter())
         hits["struck"] += 1
         for moment in set(self._moments()):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, final
 
 import msgspec
 
 from tenure.sim.run.plan import Deed
+from tenure.sim.world.answering import chosen
 from tenure.sim.world.loop import Process, pause
 from tenure.sim.world.machine import EPOCH_MS
-from tenure.sim.world.people import Desk, chosen
+from tenure.sim.world.people import Desk
 from tenure.sim.world.world import SimWorld
 from tenure.wire import api
 from tenure.wire.attention import AttentionBody
@@ -32,7 +33,15 @@ class Doing:
         self._chance = world.chance.stream("answers")
         self._healed_at_s: float | None = None
         self._open: dict[str, int] = {}
-        self._paused: set[str] = set()
+        self._acts: dict[str, Callable[[Deed], Coroutine[Any, Any, object]]] = {
+            "submit": self._submit,
+            "submit_again": self._submit,
+            "pause": self._pause,
+            "limit": self._limit,
+            "schedule": self._schedule,
+            "policy": self._policy,
+            "token": self._token,
+        }
 
     @property
     def is_done(self) -> bool:
@@ -62,30 +71,20 @@ class Doing:
             self._open.pop(f"{deed.kind} {deed.name or deed.subject}", None)
 
     def _do(self, deed: Deed) -> Coroutine[Any, Any, object]:
-        task_id = self._desk.tasks.get(deed.name, "")
+        desk, task_id = self._desk, self._desk.tasks.get(deed.name, "")
+        if deed.kind in self._acts:
+            return self._acts[deed.kind](deed)
         match deed.kind:
-            case "submit" | "submit_again":
-                return self._submit(deed)
             case "cancel":
-                return self._desk.cancel(task_id)
+                return desk.cancel(task_id)
             case "cancel_tree":
-                return self._desk.cancel(task_id, tree=True)
+                return desk.cancel(task_id, tree=True)
             case "stop":
-                return self._desk.cancel(task_id, number=1)
+                return desk.cancel(task_id, number=1)
             case "retry":
-                return self._desk.retry(task_id)
-            case "challenge":
-                return self._desk.challenge(task_id)
-            case "limit":
-                return self._limit(deed)
-            case "schedule":
-                return self._schedule(deed)
-            case "policy":
-                return self._policy(deed)
-            case "token":
-                return self._token(deed)
+                return desk.retry(task_id)
             case _:
-                return self._pause(deed)
+                return desk.challenge(task_id)
 
     async def _submit(self, deed: Deed) -> None:
         deed = next(one for one in self._deeds if one.kind == "submit" and one.name == deed.name)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
 import msgspec
@@ -67,6 +67,8 @@ class Judge:
         self._commits = 0
         self.events = 0
         self._rows = 0
+        self.on_event: Callable[[str], None] = lambda _: None
+        """Told of the kind of each event that was committed."""
         world.keeping.decided = self._decided
         world.keeping.committed = self._committed
         world.on_start = self._executed
@@ -95,6 +97,7 @@ class Judge:
         self._rows = rows[-1].seq
         for row in rows:
             self.kinds[row.kind] += 1
+            self.on_event(row.kind)
             self._world.note(f"commit {row.stream} {row.kind}")
         self._commits += 1
         if self._commits % WHOLE_EVERY == 0:
@@ -138,7 +141,9 @@ class Judge:
             if one.declared and (one.slots_used or one.blocks)
         ]
         left += [
-            f"{one.account_id} has {one.reserved} reserved" for one in world.every(Account) if one.reserved != NOTHING
+            f"{one.account_id} has {one.reserved} reserved"
+            for one in world.every(Account)
+            if one.reserved != NOTHING
         ]
         left += [f"{one.gate_id} is held by {one.holder}" for one in world.every(Gate) if one.holder]
         for node in self._world.nodes:

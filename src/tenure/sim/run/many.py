@@ -11,26 +11,41 @@ from typing import final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.sim.run.coverage import MOMENTS
+from tenure.sim.run.coverage import every_transition
 from tenure.sim.run.plan import FAULTS, Plan, plan_of
 from tenure.sim.run.playing import Played, play
 
 CHUNK = 10
 """Seeds that one process is handed at a time."""
+LEAST_STEPS, LEAST_FAULTS = 2_000, 20
+"""What each seed is worth at least, as it is drawn."""
+MIXED = "mixed"
 
 
 class Wish(Struct, frozen=True, kw_only=True):
-    """How seeds are to be played. `ledger`: `memory`, `sqlite`, or `mixed` (a share of the seeds on SQLite)."""
+    """How seeds are to be played. `ledger`: `memory`, `sqlite`, or `mixed` (a share of the seeds on SQLite). `faults`: how many;
+    `kinds`: of these only."""
 
-    ledger: str = "mixed"
+    ledger: str = MIXED
     faults: int | None = None
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> str:
+        """The words that ask for it on the command line, after those for the seed."""
+        words = [f"--ledger {self.ledger}"] if self.ledger != MIXED else []
+        words += [f"--faults {self.faults}"] if self.faults is not None else []
+        words += [f"--fault {one}" for one in self.kinds]
+        return "".join(f" {one}" for one in words)
 
 
 @final
 class Sum:
-    """What all seeds came to."""
+    """What all seeds came to. `short`: seeds with fewer steps or faults than each is to have."""
 
-    def __init__(self) -> None:
+    def __init__(self, wish: Wish) -> None:
+        self.wish = wish
+        self.short: list[Played] = []
         self.seeds = 0
         self.steps = 0
         self.faults = 0
@@ -39,6 +54,7 @@ class Sum:
         self.failed: list[Played] = []
         self.kinds: Counter[str] = Counter()
         self.coverage: dict[str, Counter[str]] = {kind: Counter() for kind in FAULTS}
+        self.transitions: dict[str, Counter[str]] = {kind: Counter() for kind in every_transition()}
         self.on_sqlite = 0
         self.longest_heal_s = 0.0
         self.starts = 0
@@ -57,22 +73,21 @@ class Sum:
         self.kinds.update(one.kinds)
         for kind, hits in one.coverage.items():
             self.coverage.setdefault(kind, Counter()).update(hits)
+        for kind, hits in one.transitions.items():
+            self.transitions[kind].update(hits)
         if one.found:
             self.failed.append(one)
+        if self.wish.faults is None and (one.steps < LEAST_STEPS or one.faults < LEAST_FAULTS):
+            self.short.append(one)
 
-    def empty_cells(self) -> list[tuple[str, str]]:
-        """Faults and moments that never met."""
-        return [
-            (kind, moment)
-            for kind, hits in sorted(self.coverage.items())
-            for moment in ("struck", *MOMENTS)
-            if not hits[moment]
-        ]
+    @property
+    def is_well(self) -> bool:
+        return not self.failed and not self.short
 
 
 def play_all(seeds: Sequence[int], wish: Wish, jobs: int, told: Callable[[Played], None]) -> Sum:
     """Plays every seed; `told` hears of each as it comes."""
-    total = Sum()
+    total = Sum(wish)
     for one in _played(seeds, wish, jobs):
         total.add(one)
         told(one)
@@ -85,8 +100,8 @@ def play_seed(seed: int, wish: Wish) -> Played:
 
 
 def wished_plan(seed: int, wish: Wish) -> Plan:
-    plan = plan_of(seed, wish.faults)
-    if wish.ledger == "mixed":
+    plan = plan_of(seed, wish.faults, wish.kinds)
+    if wish.ledger == MIXED:
         return plan
     return replace(plan, shape=replace(plan.shape, ledger=wish.ledger))
 

@@ -17,10 +17,10 @@ from tenure.sim.world.world import Shape
 SPAN_S = 900.0
 """Faults and work fall into this much virtual time."""
 
-ON_SQLITE = 0.25
-"""The share of seeds whose record is on the simulated disk; each takes three times as long as one in memory."""
-ON_DISKS = 0.25
-"""The share of seeds whose nodes' stores are."""
+ON_SQLITE = 4
+"""One seed of so many has its record on the simulated disk; it takes three times as long as one in memory."""
+ON_DISKS = 0.5
+"""The share of seeds whose nodes' stores are on simulated disks."""
 
 FAULTS: dict[str, int] = {
     "hub_crash": 8,
@@ -57,6 +57,9 @@ FAULTS: dict[str, int] = {
     "forge_contradicts": 2,
 }
 """Every kind of fault, and how often it is drawn against the others."""
+
+ONLY_ON_DISKS = "store_fails"
+"""Real files do not fail here."""
 
 MOMENTS = (
     "enroll arrives", "claim arrives", "reply to claim", "acknowledge arrives", "reply to acknowledge", "renew arrives",
@@ -115,12 +118,13 @@ class Plan(Struct, frozen=True, kw_only=True):
 def plan_of(seed: int, faults: int | None = None, kinds: tuple[str, ...] = ()) -> Plan:
     """The plan of a seed. `faults`: how many; None: as drawn (20 at least). `kinds`: of these only, if any are named."""
     chance = random.Random(f"{seed}/plan")  # noqa: S311 - no secret is made
-    shape = _shape(chance)
+    shape = _shape(chance, "memory" if seed % ON_SQLITE else "sqlite")
+    if ONLY_ON_DISKS in kinds:
+        shape = replace(shape, stores="disk")
     deeds = _deeds(chance, len(shape.nodes))
-    count = faults if faults is not None else 26 + chance.randrange(16)
-    drawn = [_fault(chance, len(shape.nodes)) for _ in range(count)]
-    if kinds:
-        drawn = [replace(one, kind=kinds[number % len(kinds)]) for number, one in enumerate(drawn)]
+    count = faults if faults is not None else 28 + chance.randrange(16)
+    shares = {one: FAULTS[one] for one in kinds or FAULTS if one != ONLY_ON_DISKS or shape.stores == "disk"}
+    drawn = [_fault(chance, len(shape.nodes), shares) for _ in range(count)]
     return Plan(
         seed=seed,
         shape=shape,
@@ -129,7 +133,7 @@ def plan_of(seed: int, faults: int | None = None, kinds: tuple[str, ...] = ()) -
     )
 
 
-def _shape(chance: random.Random) -> Shape:
+def _shape(chance: random.Random, ledger: str) -> Shape:
     nodes = chance.choice((1, 2, 2, 3, 3))
     terms = chance.choice(
         (
@@ -146,7 +150,7 @@ def _shape(chance: random.Random) -> Shape:
         ),
         terms=terms,
         renew_every_s=min(10.0, terms.lease_ttl_ms / 3_000),
-        ledger="sqlite" if chance.random() < ON_SQLITE else "memory",
+        ledger=ledger,
         stores="disk" if chance.random() < ON_DISKS else "files",
     )
 
@@ -231,8 +235,8 @@ def _fields(chance: random.Random, nodes: int) -> dict[str, Any]:
     return fields
 
 
-def _fault(chance: random.Random, nodes: int) -> Fault:
-    kind = chance.choices(list(FAULTS), list(FAULTS.values()))[0]
+def _fault(chance: random.Random, nodes: int, shares: dict[str, int]) -> Fault:
+    kind = chance.choices(list(shares), list(shares.values()))[0]
     return Fault(
         kind=kind,
         at_s=round(5.0 + chance.random() * SPAN_S, 3),

@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import final
 
-import msgspec
 import structlog
 from msgspec import Struct
 
@@ -37,8 +36,9 @@ MEMORY = Path("/dev/shm")  # noqa: S108 - small files that need not survive; a f
 
 
 class Played(Struct, frozen=True, kw_only=True):
-    """What became of one seed. `found`: what was broken. `kinds`: events of the record, `fault_at`: what was in flight when
-    each fault struck."""
+    """What became of one seed. `found`: what was broken. `kinds`: events of the record. `coverage`: by faults, what was in
+    flight when each struck; `transitions`: by events, which faults were in force. `healed_s`: how long it took after the heal
+    until all had come to its end."""
 
     seed: int
     steps: int
@@ -52,6 +52,7 @@ class Played(Struct, frozen=True, kw_only=True):
     found: tuple[str, ...]
     kinds: dict[str, int]
     coverage: dict[str, dict[str, int]]
+    transitions: dict[str, dict[str, int]]
     ledger: str = "memory"
     refused: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
@@ -90,6 +91,7 @@ class Stage:
         self.world = SimWorld(plan.seed, plan.shape, root)
         self.judge = Judge(self.world)
         self.coverage = Coverage(self.world)
+        self.judge.on_event = self.coverage.committed
         self.striking = Striking(self.world, plan.faults, self.coverage.struck)
         desk = self.world.outside.new_process("desk")
         self.desk = Desk(self.world, desk, "desk")
@@ -153,6 +155,7 @@ class Stage:
             found=tuple(self.judge.found),
             kinds=dict(self.judge.kinds),
             coverage=self.coverage.table(),
+            transitions=self.coverage.transitions(),
             refused=tuple(self.desk.refused),
             lines=tuple(world.trace.lines),
         )
@@ -188,16 +191,3 @@ def quiet() -> Generator[None]:
 
 def unheard(_: object) -> None:
     """What the dead would say."""
-
-
-def plan_text(plan: Plan) -> str:
-    return msgspec.json.format(msgspec.json.encode(plan)).decode()
-
-
-def read_plan(path: Path) -> Plan:
-    """
-    Raises:
-        msgspec.DecodeError: it is no plan.
-        OSError: it cannot be read.
-    """
-    return msgspec.json.decode(path.read_bytes(), type=Plan)

@@ -1,7 +1,8 @@
 """Faults: when each strikes, what it does to the world, and how it passes.
 
 A fault waits for its time, then for its moment (a word of the trace) if it names one, then for so many callbacks of its
-victim: so it strikes between any two of them. One whose moment does not come strikes all the same, a while later."""
+victim: so it strikes between any two of them. One whose moment does not come strikes all the same, a while later; one that
+would meet nothing (no runner lives) waits until it meets something, and is never counted if it does not."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from tenure.sim.world.run_state import Run
 from tenure.sim.world.world import SimWorld
 
 PATIENCE_S = 60.0
+AGAIN_S = 3.0
 CLOCK_STEPS_MS = (-3_600_000, -120_000, -30_000, -2_000, 2_000, 30_000, 120_000, 3_600_000)
 
 Seen = Callable[[Fault], None]
@@ -125,6 +127,9 @@ class Striking:
     def _strike(self, fault: Fault) -> None:
         if self._is_over:
             return
+        if not self._has_victim(fault):
+            self._world.loop.after(AGAIN_S, self._world.nobody, self._strike, fault)
+            return
         self._seen(fault)
         self.struck += 1
         world = self._world
@@ -137,6 +142,25 @@ class Striking:
             self._link(fault)
         else:
             self._forge(fault)
+
+    def _has_victim(self, fault: Fault) -> bool:
+        """Is there anything that it would do something to? One that meets nothing is no fault, and waits for its victim."""
+        hub, node = self._world.hub, self._node(fault)
+        match fault.kind:
+            case "hub_crash" | "hub_stop" | "hub_freeze":
+                return hub.process is not None and hub.process.is_alive
+            case "hub_power" | "hub_suspend":
+                return hub.machine.is_up and not hub.machine.is_suspended
+            case "daemon_crash" | "daemon_stop" | "daemon_freeze" | "node_settings" | "store_lost":
+                return node.process is not None and node.process.is_alive
+            case "machine_crash" | "machine_suspend":
+                return node.machine.is_up and not node.machine.is_suspended
+            case "runner_kill" | "runner_freeze":
+                return self._runner(fault) is not None
+            case "agent_kill" | "agent_freeze":
+                return self._agent(fault) is not None
+            case _:
+                return True
 
     def _later(self, fault: Fault, heal: Callable[[], None]) -> None:
         def unless_over() -> None:
@@ -237,7 +261,8 @@ class Striking:
 
     def _runner(self, fault: Fault) -> Process | None:
         run = self._run(fault)
-        return run.runner if run is not None else None
+        runner = run.runner if run is not None else None
+        return runner if runner is not None and runner.is_alive else None
 
     def _agent(self, fault: Fault) -> Process | None:
         run = self._run(fault)

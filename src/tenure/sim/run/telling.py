@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
-from tenure.sim.run.coverage import MOMENTS
-from tenure.sim.run.explaining import explained
-from tenure.sim.run.many import Sum
-from tenure.sim.run.plan import Plan
+from tenure.sim.run.coverage import MOMENTS, NONE
+from tenure.sim.run.explaining import cell_reason, row_reason, stale_reasons
+from tenure.sim.run.many import LEAST_FAULTS, LEAST_STEPS, Sum, Wish
+from tenure.sim.run.plan import FAULTS, Plan
 from tenure.sim.run.playing import Played
 
 SHOWN = 6
 SENTENCE = 1_000
+STRUCK = "struck"
+HEAD = 20
+"""A column's name is cut to it in the key above a table."""
 
 
 def progress(total: Sum, took_s: float) -> str:
@@ -22,14 +25,19 @@ def progress(total: Sum, took_s: float) -> str:
     )
 
 
-def failure(one: Played) -> Iterator[str]:
+def again(seed: int, wish: Wish) -> str:
+    """The command that plays this seed again, with everything that it does."""
+    return f"tenure sim run --seed {seed}{wish.options} --trace"
+
+
+def failure(one: Played, again_by: str) -> Iterator[str]:
     """A seed that failed, and how it is seen again."""
-    yield f"seed {one.seed} FAILED after {one.steps} steps and {one.faults} faults:"
+    yield f"seed {one.seed} FAILED after {one.steps} steps and {one.faults} faults ({one.ledger}):"
     for sentence in one.found[:SHOWN]:
         yield f"  {sentence[:SENTENCE]}"
     if len(one.found) > SHOWN:
         yield f"  and {len(one.found) - SHOWN} more"
-    yield f"  again: tenure sim run --seed {one.seed} --trace"
+    yield f"  again: {again_by}"
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
@@ -51,45 +59,72 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield f"  {at_s:8.1f} s  {line}"
 
 
-def coverage_table(total: Sum) -> Iterator[str]:
-    """How often each fault struck while what was in flight. An empty cell is a number that says why (below), or `-`,
-    which nobody has explained."""
-    names = [f"{number}" for number in range(1, len(MOMENTS) + 1)]
-    wide = max(len(kind) for kind in total.coverage)
-    yield "faults by what was in flight when they struck"
-    yield "; ".join(f"{number} {moment}" for number, moment in zip(names, MOMENTS, strict=True))
-    yield f"{'':{wide}} {'struck':>7} " + " ".join(f"{name:>6}" for name in names)
+def summary(total: Sum, took_s: float) -> Iterator[str]:
+    """What all came to, and whether each was worth its name."""
+    yield progress(total, took_s)
+    if not total.seeds:
+        return
+    yield (
+        f"steps: {total.least_steps:,} at least, {total.steps / total.seeds:,.0f} in the mean;"
+        f" faults: {total.least_faults} at least, {total.faults / total.seeds:.1f} in the mean"
+    )
+    yield (
+        f"{total.on_sqlite} seeds on SQLite and a disk that fails, {total.seeds - total.on_sqlite} in memory;"
+        f" {total.tasks:,} Tasks, {total.starts:,} executions, {total.kinds.total():,} events;"
+        f" healed within {total.longest_heal_s:,.0f} virtual seconds"
+    )
+    if total.short:
+        seeds = ", ".join(
+            f"{one.seed} ({one.steps} steps, {one.faults} faults)" for one in total.short[:SHOWN]
+        )
+        yield (
+            f"TOO SHORT: {len(total.short)} seeds have fewer than {LEAST_STEPS:,} steps or {LEAST_FAULTS} faults, which no plan"
+            f" should have: {seeds}"
+        )
+
+
+def coverage_tables(total: Sum) -> Iterator[str]:
+    """Faults by transitions, and by what was in flight. An empty cell is a number that says why (below), or `-`."""
+    yield from _table(
+        "transitions of the record by faults: events committed while the fault was in force, or within half a minute after it",
+        total.transitions,
+        (NONE, *FAULTS),
+    )
+    yield ""
+    yield from _table("faults by what was in flight when they struck", total.coverage, (STRUCK, *MOMENTS))
+    yield ""
+    yield from unexplained(total)
+
+
+def unexplained(total: Sum) -> Iterator[str]:
+    """Rows without a single hit for which nobody says why, and reasons that a hit has refuted."""
+    rows = {**total.transitions, **total.coverage}
+    empty = [kind for kind, hits in rows.items() if not any(hits.values())]
+    bare = [kind for kind in empty if row_reason(kind) is None]
+    yield f"{len(rows)} rows, {len(empty)} of them empty, {len(bare)} of those not explained"
+    for kind in bare:
+        yield f"  not explained: {kind}"
+    for kind, reason in stale_reasons(rows):
+        yield f"  explained, and not empty: {kind} ({reason})"
+
+
+def _table(title: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> Iterator[str]:
+    names = [f"{number}" for number in range(1, len(columns) + 1)]
+    wide = max(len(kind) for kind in rows)
+    cell = max(4, *(len(str(hits)) for row in rows.values() for hits in row.values()), 4)
+    yield title
+    yield "; ".join(f"{number} {column[:HEAD]}" for number, column in zip(names, columns, strict=True))
+    yield f"{'':{wide}} " + " ".join(f"{name:>{cell}}" for name in names)
     reasons: dict[str, int] = {}
-    for kind, hits in sorted(total.coverage.items()):
-        cells = [_cell(kind, moment, hits[moment], reasons) for moment in MOMENTS]
-        yield f"{kind:{wide}} {hits['struck']:>7} " + " ".join(f"{cell:>6}" for cell in cells)
+    for kind, row in sorted(rows.items()):
+        cells = [_cell(kind, column, row.get(column, 0), reasons) for column in columns]
+        yield f"{kind:{wide}} " + " ".join(f"{one:>{cell}}" for one in cells)
     for reason, number in reasons.items():
         yield f"({number}) never: {reason}"
 
 
-def _cell(kind: str, moment: str, hits: int, reasons: dict[str, int]) -> str:
+def _cell(row: str, column: str, hits: int, reasons: dict[str, int]) -> str:
     if hits:
         return str(hits)
-    reason = explained(kind, moment)
+    reason = row_reason(row) or cell_reason(row, column)
     return "-" if reason is None else f"({reasons.setdefault(reason, len(reasons) + 1)})"
-
-
-def kinds_table(total: Sum) -> Iterator[str]:
-    """Events of the record, and how often each was made."""
-    yield "events of the record"
-    row: list[str] = []
-    for kind, count in sorted(total.kinds.items()):
-        row.append(f"{kind} {count}")
-        if len(row) == 5:
-            yield "  " + ", ".join(row)
-            row = []
-    if row:
-        yield "  " + ", ".join(row)
-
-
-def summary(total: Sum, took_s: float) -> Iterator[str]:
-    yield progress(total, took_s)
-    yield (
-        f"at least {total.least_steps} steps and {total.least_faults} faults in each; {total.on_sqlite} seeds on SQLite;"
-        f" {total.tasks:,} Tasks, {total.starts:,} executions; healed within {total.longest_heal_s:.0f} virtual seconds"
-    )

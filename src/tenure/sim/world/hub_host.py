@@ -159,7 +159,11 @@ class HubHost:
             self.legs, self.api = Legs(hub), Api(hub)
             self.effects = EffectDesk(hub, hub.broker)
             self.operating = OperatingDesk(hub, self.api.queries.node_named)
-            self.accounts, self.schedules, self.policies = AccountDesk(hub), ScheduleDesk(hub), PolicyDesk(hub)
+            self.accounts, self.schedules, self.policies = (
+                AccountDesk(hub),
+                ScheduleDesk(hub),
+                PolicyDesk(hub),
+            )
             self._stopping = asyncio.Event()
             ledger.subscribe(self._world.heard)
             async with hub.running():

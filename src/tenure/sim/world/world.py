@@ -38,6 +38,10 @@ DESK = "desk"
 AGENT_CALL_S = 30.0
 
 
+LEDGERS = ("memory", "sqlite")
+STORES = ("files", "disk")
+
+
 class Shape(Struct, frozen=True, kw_only=True):
     """What a world is made of. `nodes`: for each, the capacity of its two recipients. `wrong_by_ms`: how wrong the wall
     clock of the hub is, then of each node. `terms`: the hub's. `ledger`: `memory` or `sqlite`; `stores`: those of the nodes are

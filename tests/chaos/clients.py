@@ -23,6 +23,7 @@ from tenure.wire.api import AttemptBody, BatchItem, TaskBody, TaskRequest
 from tenure.wire.attention import AnswerRequest, AttentionBody
 from tests.chaos.injector import waited
 from tests.chaos.views import effect_view, item_view, task_view
+from tests.chaos.work import Place
 from tests.chaos.work import task as drawn_task
 
 T = TypeVar("T")
@@ -174,7 +175,7 @@ MAKES = frozenset({"rerun", "retry", "raise"})
 class Crew:
     """All clients of a run, over what they share: the Tasks that were acknowledged, and the seed's chance."""
 
-    def __init__(self, desk: Callable[[str], Desk], place: dict[str, str], seed: int) -> None:
+    def __init__(self, desk: Callable[[str], Desk], place: Place, seed: int) -> None:
         self._desk, self._place = desk, place
         self._chance = random.Random(seed + 1)
         self.known: list[str] = []

@@ -47,9 +47,14 @@ class Orders(Struct, frozen=True):
     without: tuple[str, ...] = ()
     """Kinds of faults, and faults of the provider, to leave out."""
     brief: bool = False
-    """More faults, which last for two seconds at most."""
+    """More faults, which last for two seconds at most, and tasks that may not last."""
     plant: str | None = None
     """A violation to make by hand (`tests.chaos.plant`)."""
+
+    @property
+    def limits_s(self) -> tuple[int, ...]:
+        """The time limits of the tasks."""
+        return (3, 6) if self.brief else (8, 15, 30)
 
     @property
     def faults(self) -> list[Fault]:
@@ -123,7 +128,7 @@ class Driver:
     async def _storm(self, say: Callable[[str], None]) -> tuple[Injector, Person]:
         fleet, orders = self.fleet, self.orders
         injector = Injector(fleet, (self.folder / "faults.jsonl").open("a"))
-        crew = Crew(self.desk, fleet.place, orders.seed)
+        crew = Crew(self.desk, fleet.place(orders.limits_s), orders.seed)
         person = Person(self.desk("person"), fleet.provider_log, fleet.remotes, orders.seed)
         working = [
             *(crew.submitting(name, self.ended, orders.every_s) for name in CLIENTS if "submitter" in name),

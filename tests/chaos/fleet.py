@@ -28,7 +28,7 @@ from tests.chaos.network import Wire
 from tests.chaos.plan import GRACE_S, LEASE_S, NODES
 from tests.chaos.processes import MACHINE, RUN, Program, kill_all
 from tests.chaos.proxy import LOCAL, Link, passed
-from tests.chaos.work import POOL
+from tests.chaos.work import POOL, Place
 
 CLIENTS = ("submitter0", "submitter1", "reader0", "reader1", "canceler", "person")
 """Who speaks to the hub, each under a token of its own."""
@@ -110,15 +110,10 @@ class Fleet:
             "provider": Link(self.ports["hub-provider"], self.ports["provider"]),
         }
 
-    @property
-    def place(self) -> dict[str, str]:
+    def place(self, limits_s: tuple[int, ...]) -> Place:
         """What the agents' scripts need to know."""
-        return {
-            "witness": str(self.witness),
-            "source": str(self.source),
-            "base_sha": self.base_sha,
-            "tenure": str(Path(sys.executable).with_name("tenure")),
-        }
+        tenure = Path(sys.executable).with_name("tenure")
+        return Place(str(self.witness), str(self.source), self.base_sha, str(tenure), limits_s)
 
     @property
     def url(self) -> str:

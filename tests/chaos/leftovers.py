@@ -61,7 +61,14 @@ def left_over(fleet: Fleet, *, running: bool) -> Leftovers:
 def groups_of(folder: Path) -> list[Path]:
     """Control groups that are named for runs whose folders are this run's."""
     names = {f"tenure-{one.name}" for one in folder.glob("machines/*/home/**/runs/*")}
-    return [one for root in CGROUPS if root.is_dir() for one in root.glob("**/tenure-*") if one.name in names]
+    # Groups come and go while one looks; `os.walk` passes over those that are gone.
+    return [
+        Path(above) / name
+        for root in CGROUPS
+        for above, below, _ in os.walk(root)
+        for name in below
+        if name in names
+    ]
 
 
 def claim(folder: Path) -> None:

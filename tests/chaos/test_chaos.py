@@ -65,11 +65,12 @@ def repeat(kind: type[Applied] | type[Start]) -> Callable[[list[Entry]], list[En
     return again
 
 
-def grant_under_an_old_fence(entries: list[Entry]) -> list[Entry]:
-    """The last grant of the record has the fence of the first."""
-    grants = [one for one in entries if isinstance(one, Recorded) and one.kind == "delivery_granted"]
-    old = replace(grants[-1], body=grants[-1].body | {"fence": 0})
-    return [old if one is grants[-1] else one for one in entries]
+def grant_under_the_same_fence(entries: list[Entry]) -> list[Entry]:
+    """The last grant of the record is made once more, as another Delivery."""
+    events = [one for one in entries if isinstance(one, Recorded)]
+    last = max((one for one in events if one.kind == "delivery_granted"), key=lambda one: one.seq)
+    seq = max(one.seq for one in events) + 1
+    return [*entries, replace(last, seq=seq, body=last.body | {"delivery_id": "d_another"})]
 
 
 def go_back(entries: list[Entry]) -> list[Entry]:
@@ -99,7 +100,7 @@ def ask_nobody(entries: list[Entry]) -> list[Entry]:
 DOCTORS: dict[str, Callable[[list[Entry]], list[Entry]]] = {
     "acknowledged": forget_a_task,
     "effects_once": repeat(Applied),
-    "fences": grant_under_an_old_fence,
+    "fences": grant_under_the_same_fence,
     "starts": repeat(Start),
     "monotonic": go_back,
     "idempotent": answer_with_another,

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from tenure.core.budget import Budget
 from tenure.core.scope import EffectKind, Scope
 from tenure.wire.api import TaskRequest
@@ -62,7 +64,17 @@ def steps(chance: random.Random, *, pushes: bool) -> list[Step]:
     return [*made, *([["push"]] if pushes else ()), *ends(chance)]
 
 
-def task(chance: random.Random, op: str, place: dict[str, str], before: list[str]) -> TaskRequest:
+class Place(Struct, frozen=True):
+    """What the scripts of a run need to know. `limits_s`: the time limits that Tasks have."""
+
+    witness: str
+    source: str
+    base_sha: str
+    tenure: str
+    limits_s: tuple[int, ...]
+
+
+def task(chance: random.Random, op: str, place: Place, before: list[str]) -> TaskRequest:
     """A Task. `before`: Tasks that it may wait for. All of its Attempts ask for the same Effects, which happen once."""
     pushes = chance.random() < 0.15
     count = chance.choice((0, 1, 1, 2))
@@ -72,7 +84,7 @@ def task(chance: random.Random, op: str, place: dict[str, str], before: list[str
     # The last of them ends well, so that no task is refused for lack of room for ever.
     turns = [steps(chance, pushes=pushes), steps(chance, pushes=pushes), [["work", 0.2], COMPLETED]]
     turns = [[*turn[:1], *effects, *turn[1:]] for turn in turns]
-    script = {"op": op, "tenure": place["tenure"], "attempts": turns}
+    script = {"op": op, "tenure": place.tenure, "attempts": turns}
     relation: dict[str, Any] = {}
     if before and chance.random() < 0.25:
         name = chance.choices(("after", "after_end", "after_failure"), (4, 2, 1))[0]
@@ -84,10 +96,10 @@ def task(chance: random.Random, op: str, place: dict[str, str], before: list[str
     return TaskRequest(
         objective=f"{op} as its script says",
         to=chance.choice((POOL, POOL, POOL, "a", "b")),
-        command=(sys.executable, "-S", "-E", str(AGENT), place["witness"], json.dumps(script)),
-        repository=place["source"] if pushes else None,
-        base_sha=place["base_sha"] if pushes else None,
-        timeout_s=chance.choice((8, 15, 30)),
+        command=(sys.executable, "-S", "-E", str(AGENT), place.witness, json.dumps(script)),
+        repository=place.source if pushes else None,
+        base_sha=place.base_sha if pushes else None,
+        timeout_s=chance.choice(place.limits_s),
         scope=scope,
         approval=approval,
         priority=chance.choice((0, 0, 0, 5)),

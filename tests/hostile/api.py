@@ -228,7 +228,7 @@ def dressed(case: Any, on: Stage, dice: random.Random) -> Request | None:
     if dice.random() < EXAMPLE:
         case.body = exemplary(case, dice)
     if dice.random() < SEEDED:
-        seeds = on.seeds.drawn(dice)
+        seeds = on.seeds.drawn(case.operation.definition.raw["operationId"], dice)
         case.path_parameters = placed(case, seeds, dice)
         case.query = seeded(case.query, seeds, dice)
         case.body = seeded(case.body, seeds, dice)

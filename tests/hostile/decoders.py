@@ -56,8 +56,10 @@ from tenure.wire.policies import PolicyRequest
 
 MIB = 1024 * 1024
 LONGEST_MESSAGE = 20_000
-TOML_TIMES = 160.0
-"""Its reader's patterns remember each digit of a long number."""
+PATHS_TIMES = 60.0
+"""Of paths of a few bytes alone; git lists each with a hundred more, so of the listing it is five times."""
+TOML_TIMES = 80.0
+"""A table for each line, at worst."""
 
 
 class Decoder(NamedTuple):
@@ -456,7 +458,9 @@ DECODERS: dict[str, Decoder] = {
         push_question, cgi.LINE_BYTES, "runtime/cgi.py LINE_BYTES",
         refuses=(msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError),
     ),
-    "tree_listing": Decoder(tree_listing, change.LISTING_BYTES, "hub/push/change.py LISTING_BYTES"),
+    "tree_listing": Decoder(
+        tree_listing, change.LISTING_BYTES, "hub/push/change.py LISTING_BYTES", most=PATHS_TIMES
+    ),
     "secret_content": Decoder(secret_rules.found, change.Bounds().blob_bytes, "hub/push/change.py Bounds.blob_bytes"),
     "own_repository": Decoder(own_repository, LINE_BYTES, "node/worktree/own_repository.py LINE_BYTES, REFLOG_BYTES"),
     "shown_evidence": Decoder(shown_evidence, limits.EVIDENCE_BYTES, "core/limits.py EVIDENCE_BYTES"),

@@ -46,6 +46,11 @@ OWN_NAMES = {
 }
 """What `name` is in the path, by a word of the operation."""
 
+QUESTION_OF = {
+    "approve": "approval", "reject": "approval", "resolve_effect": "effect_in_doubt", "reconcile_attempt": "unknown",
+}  # fmt: skip
+"""Operations that are about questions of one kind only."""
+
 
 class Seeds(Struct, frozen=True):
     """What is really there, by the name of the parameter or field that may name it. `together`: values that belong to one
@@ -54,11 +59,12 @@ class Seeds(Struct, frozen=True):
     values: dict[str, list[Any]]
     together: tuple[tuple[dict[str, Any], ...], ...] = ()
 
-    def drawn(self, dice: random.Random) -> Seeds:
-        """These, mostly with one thing of each kind whose values go together."""
-        if dice.random() < 0.3:
+    def drawn(self, operation: str, dice: random.Random) -> Seeds:
+        """These, mostly with one thing of each kind whose values go together, such as the operation asks for."""
+        if dice.random() < 0.2:
             return self
-        one_of_each = [dice.choice(kind) for kind in self.together if kind]
+        fitting = [[one for one in kind if _fits(operation, one)] for kind in self.together]
+        one_of_each = [dice.choice(kind) for kind in fitting if kind]
         return Seeds({**self.values, **{name: [value] for one in one_of_each for name, value in one.items()}})
 
     def of(self, name: str) -> list[Any]:
@@ -316,6 +322,14 @@ class Making:
         return {
             "incarnation": self.desk.incarnation, "delivery_id": grant.delivery_id, "fence": grant.fence, "token": grant.token,
         }  # fmt: skip
+
+
+def _fits(operation: str, one: dict[str, Any]) -> bool:
+    """Is it a question that this operation may be about?"""
+    kind, _, subject = str(one.get("item_id", "")).partition(":")
+    if operation in QUESTION_OF:
+        return not kind or kind == QUESTION_OF[operation]
+    return not kind or ("/" in subject) == operation.endswith("_by_rest")
 
 
 def _parts_of(question: Attention) -> dict[str, Any]:

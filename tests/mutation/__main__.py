@@ -19,6 +19,7 @@ from tests.mutation.swap import install
 STAGES = ("tests/core", "tests/harness/test_turn.py", "tests/stateful")
 """What may kill a mutant, the quickest first; the next stage meets those only that live through the one before."""
 EVERY_S = 30
+FATES = ("killed", "equivalent", "open", "unjudged")
 
 
 def main() -> int:
@@ -28,11 +29,13 @@ def main() -> int:
         mutants = [one for one in mutants if options.match in one.name]
     record = Record(Path(options.cache), options.fresh)
     results: dict[str, Result] = {}
-    for path in options.tests:
+    if options.known:
+        results = {one.name: found for one in mutants if (found := record.last(one)) is not None}
+    for path in () if options.known else options.tests:
         left = [one for one in mutants if one.name not in results or results[one.name].killed_by is None]
         stage = Stage(left, record, results, options, f"reach_{path.replace('/', '_')}.json")
         with_bench([path], stage.run, options.examples)
-    if not options.only and not options.match:
+    if not options.known and not options.only and not options.match:
         record.compact({one.name for one in mutants})
     return _report(mutants, results, options)
 
@@ -51,6 +54,7 @@ def _options() -> argparse.ArgumentParser:
         "--most", type=int, default=0, metavar="N", help="try so many tests at most: a quick look"
     )
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--known", action="store_true", help="judge nothing: tell what earlier runs found")
     parser.add_argument("--fresh", action="store_true", help="believe no earlier result")
     parser.add_argument(
         "--check", action="store_true", help="fail on a survivor that nobody argued to be equivalent"
@@ -136,30 +140,32 @@ def _report(mutants: list[Mutant], results: dict[str, Result], options: argparse
     table: dict[str, Counter[str]] = {}
     open_ones: list[Mutant] = []
     for mutant in mutants:
-        result = results[mutant.name]
-        fate = "killed" if result.killed_by else "equivalent" if mutant.name in why else "open"
+        result = results.get(mutant.name)
+        killed = result is not None and result.killed_by is not None
+        fate = "killed" if killed else "equivalent" if mutant.name in why else "open"
+        fate = "unjudged" if result is None and fate == "open" else fate
         table.setdefault(mutant.module, Counter())[fate] += 1
         if fate == "open":
             open_ones.append(mutant)
-            untested = "" if result.tests else "  (no test reaches it)"
+            untested = "" if result and result.tests else "  (no test reaches it)"
             _say(f"alive   {mutant.module}.py:{mutant.line}:{mutant.column} {mutant.name}{untested}")
-        elif options.killed and fate == "killed":
+        elif options.killed and killed and result:
             _say(
                 f"killed  {mutant.module}.py:{mutant.line}:{mutant.column} {mutant.name}  by {result.killed_by}"
             )
-    _say(f"\n{'module':24}{'mutants':>9}{'killed':>9}{'equivalent':>12}{'open':>7}")
+    _say(f"\n{'module':24}" + "".join(f"{word:>12}" for word in ("mutants", *FATES)))
     for module, counted in sorted(table.items(), key=lambda pair: (-pair[1]["open"], pair[0])):
         _row(module, counted)
     _row("all", sum(table.values(), Counter()))
-    killed = {name for name in why if name in results and results[name].killed_by}
-    for name in sorted(killed):
+    wrong = {name for name in why if name in results and results[name].killed_by}
+    for name in sorted(wrong):
         _say(f"argued to be equivalent, but killed: {name}")
-    return 1 if options.check and (open_ones or killed) else 0
+    return 1 if options.check and (open_ones or wrong) else 0
 
 
 def _row(name: str, counted: Counter[str]) -> None:
-    total = sum(counted.values())
-    _say(f"{name:24}{total:>9}{counted['killed']:>9}{counted['equivalent']:>12}{counted['open']:>7}")
+    numbers = (sum(counted.values()), *(counted[fate] for fate in FATES))
+    _say(f"{name:24}" + "".join(f"{number:>12}" for number in numbers))
 
 
 def _say(line: str) -> None:

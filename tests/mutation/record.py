@@ -67,6 +67,11 @@ class Record:
         killer = found.killed_by.split("::")[0]
         return found if found.suite == (file_digest(killer) if "::" in found.killed_by else "") else None
 
+    def last(self, mutant: Mutant) -> Result | None:
+        """What was found the last time, whatever has become of the tests since."""
+        found = self.results.get(mutant.name)
+        return found if found is not None and found.code == mutant.code else None
+
     def lived_through(self, mutant: Mutant, most: int) -> Suite:
         """The tests that it is known to live through, by file; those of runs with as many tests at most."""
         found = self.results.get(mutant.name)

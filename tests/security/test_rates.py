@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 from collections.abc import AsyncGenerator
@@ -19,8 +20,10 @@ from tenure.servers.rest import rates as module
 from tenure.servers.rest.app import create_app
 from tenure.servers.rest.peer import Facing
 from tenure.servers.rest.rates import Buckets, Rates
+from tests.eventually import eventually_so
 from tests.hub.fake_provider import FakeProvider
 from tests.hub.lab import HandClock, Lab
+from tests.servers.face import TOKENS, served
 
 PER_S = 10
 BURST = int(PER_S * module.BURST_S)
@@ -139,6 +142,36 @@ async def test_webhooks_that_are_signed_wrongly_slow_down_their_sender_and_no_ot
     assert await post("10.0.0.2", "shared") == 200
     guarded.lab.clock.pass_s(1)
     assert [await post("10.0.0.1", "shared") for _ in range(30)] == [200] * 30
+
+
+async def test_one_token_holds_so_many_requests_open_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Live streams and long polls, too; and each that ends, however it ends, makes room."""
+    monkeypatch.setattr(module, "AT_ONCE", 3)
+    lab = Lab()
+    async with served(lab, Facing(rates=Rates(lab.clock, 1_000))) as (_, listening):
+        url = listening.url
+        await lab.hub.admit("other", Role.VIEWER, "tnr_other")
+        live = {"Authorization": f"Bearer {TOKENS[Role.VIEWER]}", "Accept": "text/event-stream"}
+        async with httpx.AsyncClient(base_url=url, timeout=10) as http:
+
+            async def code(token: str = TOKENS[Role.VIEWER]) -> int:
+                return (await http.get("/v1/tasks", headers={"Authorization": f"Bearer {token}"})).status_code
+
+            async with contextlib.AsyncExitStack() as streams:
+                for _ in range(3):
+                    one = await streams.enter_async_context(http.stream("GET", "/v1/events", headers=live))
+                    assert one.status_code == 200
+                refused = await http.get("/v1/events", headers=live)
+                assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+                assert (await code(), await code("tnr_other")) == (429, 200)
+
+            async def is_let_in() -> bool:
+                return await code() == 200
+
+            await eventually_so(is_let_in)
+            bad = await http.get("/v1/tasks?limit=0", headers={"Authorization": "Bearer tnr_other"})
+            assert bad.status_code == 400
+            assert [await code("tnr_other") for _ in range(5)] == [200] * 5
 
 
 def test_addresses_without_end_take_no_memory_without_end() -> None:

@@ -12,6 +12,7 @@ import httpx
 from tenure.client.hub import HubClient
 from tenure.core.access import Role
 from tenure.servers.rest.app import create_app
+from tenure.servers.rest.peer import ALONE, Facing
 from tenure.servers.rest.serve import Bind, Listening, serve
 from tenure.wire.legs import CONTRACT_HEADER
 from tests.hub.lab import Lab
@@ -62,7 +63,9 @@ async def admit(lab: Lab) -> None:
 
 
 @asynccontextmanager
-async def served(lab: Lab | None = None, **bind: Any) -> AsyncGenerator[tuple[Lab, Listening]]:
+async def served(
+    lab: Lab | None = None, facing: Facing = ALONE, **bind: Any
+) -> AsyncGenerator[tuple[Lab, Listening]]:
     """The application on a real socket; the end is bounded."""
     lab = lab or Lab()
     async with lab.running():
@@ -70,7 +73,7 @@ async def served(lab: Lab | None = None, **bind: Any) -> AsyncGenerator[tuple[La
         stop, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
         serving = asyncio.ensure_future(
             serve(
-                create_app(lab.hub),
+                create_app(lab.hub, face=facing),
                 Bind(**bind),
                 stop,
                 on_ready=ready.set_result,

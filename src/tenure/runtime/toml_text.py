@@ -1,7 +1,7 @@
 """TOML that people write, or that comes with a repository: read within bounds.
 
-The library recurses at nested values, takes quadratic time for a key of many parts, and refuses a long number with an
-error of another kind than its own. Whatever the text is, here it is a table or a `ValueError` that says what is wrong."""
+The library recurses at nested values, takes quadratic time for a key of many parts, and a hundred bytes of memory for each
+digit of a long number, which it then refuses with an error of another kind than its own. Whatever the text is, here it is a table or a `ValueError` that says what is wrong."""
 
 from __future__ import annotations
 
@@ -16,16 +16,21 @@ Table = dict[str, Any]
 _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
 _LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:{_PART}\.[ \t]*+){{{JSON_DEPTH}}}", re.MULTILINE)
 """Looked for before anything is parsed: a key of so many parts that no table here has."""
+_DIGITS = 1_000
+_LONG_NUMBER = re.compile(rf"(?<![\w.])(?:0[xob][0-9A-Fa-f_]{{{_DIGITS}}}|[0-9][0-9_.]{{{_DIGITS}}})")
+"""In a text between quotes it is refused too: nobody writes one."""
 
 
 def parse_toml(text: str) -> Table:
     """The table that a text says.
 
     Raises:
-        ValueError: it is no TOML, or nested or dotted beyond `limits.JSON_DEPTH`.
+        ValueError: it is no TOML, nested or dotted beyond `limits.JSON_DEPTH`, or has a number without end.
     """
     if _LONG_KEY.search(text):
         raise ValueError(f"a key has more than {JSON_DEPTH} parts")
+    if _LONG_NUMBER.search(text):
+        raise ValueError(f"a number has more than {_DIGITS} digits")
     try:
         table = tomllib.loads(text)
     except RecursionError:

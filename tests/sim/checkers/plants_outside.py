@@ -205,6 +205,15 @@ def nobody_is_asked_about_an_unknown_outcome(scene: Scene) -> None:
             scene.change(read, items=tuple(one for one in read.items if one.subject not in names))
 
 
+def a_task_fails_by_an_unknown_outcome(scene: Scene) -> None:
+    open_ones = [
+        task
+        for task in scene.last.tasks
+        if task.tries[-1].verdict == "unknown" and task.tries[-1].answer is None
+    ]
+    scene.show(scene.random.choice(open_ones), state="failed")
+
+
 def a_question_is_answered_twice(scene: Scene) -> None:
     first = scene.pick([one for one in scene.of(en.Answer) if one.acknowledged_at is not None])
     said = {name: getattr(first, name) for name in en.Answer.__struct_fields__}
@@ -347,6 +356,7 @@ OUTSIDE = tuple(
             a_lost_program_is_called_failed,
         ),
         ("unknowns", "nobody is asked about an unknown outcome", nobody_is_asked_about_an_unknown_outcome),
+        ("unanswered", "a Task fails by an outcome that nobody knows", a_task_fails_by_an_unknown_outcome),
         ("answers", "a question is answered twice", a_question_is_answered_twice),
         ("answers", "people's Attempts are more than their words", an_attempt_comes_from_nobodys_word),
         ("cancels", "a canceled Task is granted", a_canceled_task_is_granted),

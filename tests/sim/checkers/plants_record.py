@@ -189,6 +189,20 @@ def nobody_was_asked(scene: Scene) -> None:
     scene.erase(one)
 
 
+def a_task_ends_by_what_nobody_knows(scene: Scene) -> None:
+    answered = {(one.stream, one.body["number"]) for one in scene.events("attempt_reconciled")}
+    ended = {one.stream for one in scene.events("task_ended")}
+    revoked = scene.events("lease_revoked")
+    one = scene.pick(
+        [
+            one
+            for one in revoked
+            if (one.stream, one.body["number"]) not in answered and one.stream not in ended
+        ]
+    )
+    scene.append(one.stream, "task_ended", state="failed", reason="it is unknown")
+
+
 def what_ran_is_withdrawn(scene: Scene) -> None:
     one = scene.pick(scene.events("lease_revoked"))
     scene.change(one, kind="attempt_withdrawn", body={"number": one.body["number"]}, hash="", covers=None)
@@ -301,6 +315,11 @@ RECORD = (
                 a_successor_beside_an_open_effect,
             ),
             ("record: unknowns", "an unknown outcome is not asked about", nobody_was_asked),
+            (
+                "record: unanswered",
+                "a Task fails by an outcome that nobody knows",
+                a_task_ends_by_what_nobody_knows,
+            ),
             (
                 "record: verdicts",
                 "what was confirmed is withdrawn as never handed over",

@@ -111,7 +111,7 @@ def test_what_breaks_the_engine_otherwise_than_by_its_own_checks_catches_nothing
     rule: str, caught: bool
 ) -> None:
     explored = Exploration(
-        world="tiny", states=1, steps=1, depth=1, seconds=0.0, complete=False, records=1,
+        world="tiny", states=1, steps=1, depth=1, seconds=0.0, cpu_s=0.0, complete=False, records=1,
         violation=Violation(rule, ("a step",)),
     )  # fmt: skip
     found = judged(fault_named(QUICK[0]), "tiny", explored, 1, 0.0)

@@ -28,6 +28,7 @@ from tenure.servers.rest import (
     task_routes,
     webhook_routes,
 )
+from tenure.servers.rest.gate import counted
 from tenure.servers.rest.git_routes import git_route
 from tenure.servers.rest.held_bodies import HeldBodies
 from tenure.servers.rest.peer import ALONE, Facing
@@ -77,7 +78,7 @@ def create_app(
         ),
         exception_handlers=exception_handlers(hub.ids),
         before_send=[add_security_headers],
-        middleware=[HeldBodies(max_body_bytes).middleware],
+        middleware=[counted, HeldBodies(max_body_bytes).middleware],
         openapi_config=None,
         request_max_body_size=max_body_bytes,
         return_dto=None,

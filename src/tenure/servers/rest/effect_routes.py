@@ -16,8 +16,8 @@ from tenure.servers.rest import example
 from tenure.servers.rest.gate import (
     Connection,
     HubRequest,
+    count,
     desks_of,
-    facing_of,
     needs,
     refuse_unknown_parameters,
     whole_hub,
@@ -32,9 +32,7 @@ async def carries_capability(connection: Connection, handler: BaseRouteHandler) 
     """Let through whoever holds a capability of this hub; whether its lease is open is decided in each commit."""
     refuse_unknown_parameters(connection, handler)
     capability = whole_hub(connection).capability(connection.headers.get("authorization"))
-    rates = facing_of(connection).rates
-    if rates is not None:
-        rates.requests.take(capability.delivery_id)
+    count(connection, capability.delivery_id)
     connection.scope["user"] = capability
 
 

@@ -30,6 +30,7 @@ Connection = ASGIConnection[Any, Principal, Any, State]
 ROLE = "tenure_role"
 WHOLE = "tenure_whole"
 DESKS = "tenure.desks"
+UNDER_WAY = "tenure.under_way"
 Guard = Callable[[Connection, BaseRouteHandler], Awaitable[None]]
 
 
@@ -103,8 +104,37 @@ async def authenticated(connection: Connection) -> Principal:
     principal = await access.authenticate(header)
     if is_guess:
         rates.guesses.give_back(address)
-    rates.requests.take(principal.credential_id or principal.node_id or principal.name)
+    count(connection, principal.credential_id or principal.node_id or principal.name)
     return principal
+
+
+def count(connection: Connection, name: str) -> None:
+    """One request of this name, under way until its answer is over (`counted`).
+
+    Raises:
+        RateLimitedError: it is one too many.
+    """
+    rates = facing_of(connection).rates
+    if rates is None:
+        return
+    rates.requests.take(name)
+    rates.under_way.enter(name)
+    scope: dict[str, Any] = cast("Any", connection.scope)
+    scope[UNDER_WAY] = name
+
+
+def counted(app: Any) -> Any:
+    """The application below, whose requests end with it, however they end."""
+
+    async def counting(scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await app(scope, receive, send)
+        finally:
+            name = scope.pop(UNDER_WAY, None)
+            if name is not None:
+                scope["litestar_app"].state["facing"].rates.under_way.leave(name)
+
+    return counting
 
 
 def origin_of(connection: Connection, who: Principal) -> Origin:

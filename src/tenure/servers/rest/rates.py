@@ -21,6 +21,9 @@ BURST_S = 4.0
 """A client that begins asks for several things at once."""
 REMEMBERED = 10_000
 """Buckets of one kind; beyond it the oldest are forgotten, which lets their owners begin with a full one."""
+AT_ONCE = 500
+"""Requests of one token under way, long polls and live streams among them: an eighth of the connections that a hub holds, so that
+none takes all of them."""
 NS = 1_000_000_000
 
 
@@ -80,9 +83,39 @@ class Buckets:
 
 
 @final
+class Shares:
+    """How many requests of each name are under way."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, int] = {}
+
+    def enter(self, name: str) -> None:
+        """One more; whoever enters also leaves.
+
+        Raises:
+            RateLimitedError: there are as many as may be; this one does not count.
+        """
+        held = self._held.get(name, 0)
+        if held >= AT_ONCE:
+            raise RateLimitedError(
+                f"{held} requests with this token are under way, as many as may be; nothing was done. Wait for some of them.",
+                limit=AT_ONCE,
+                retry_after_s=1,
+            )
+        self._held[name] = held + 1
+
+    def leave(self, name: str) -> None:
+        """One less."""
+        self._held[name] -= 1
+        if not self._held[name]:
+            del self._held[name]
+
+
+@final
 class Rates:
-    """The buckets of one hub: requests by token, guesses by address."""
+    """The buckets of one hub: requests by token, guesses by address; and what is under way, by token."""
 
     def __init__(self, clock: Clock, requests_per_s: float, guesses_per_s: float = GUESSES_PER_S) -> None:
         self.requests = Buckets(clock, requests_per_s)
         self.guesses = Buckets(clock, guesses_per_s)
+        self.under_way = Shares()

@@ -37,6 +37,7 @@ from tenure.sim.checkers import (
     starts,
     suspects,
     turned_away,
+    unanswered,
     unknowns,
     verdicts,
 )
@@ -80,6 +81,7 @@ CHECKERS = tuple(
         intents,
         reconciled,
         unknowns,
+        unanswered,
         verdicts,
         blocks,
         answers,

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 ENDED = frozenset({"completed", "failed", "canceled", "rejected"})
 """States of a Task that are left by nothing."""
+DECIDED = frozenset({"completed", "failed"})
+"""Ends that say how the work went."""
 CANCELED = "canceled"
 UNKNOWN = "unknown"
 FAILURES = frozenset({"failed", "timed_out"})
@@ -26,8 +28,6 @@ LATE = "late"
 
 FINAL_ANSWERS = frozenset({"rerun", "accept", "retire"})
 """Answers to an unknown outcome that are given once."""
-MAKES_AN_ATTEMPT = frozenset({"rerun", "retry", "raise", "answer", "reply"})
-"""Answers from which a person's Attempt may follow."""
 MOVES_NOTHING = frozenset({"investigate"})
 """Answers after which the question is still asked."""
 CONFIRMED = "confirmed"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 from msgspec import Struct
 
 from tenure.core.events import Event
-from tenure.sim.explore.faults import FAULTS
+from tenure.sim.explore.faults import FAULTS, most_of
 from tenure.sim.explore.graph import Graph
 
 if TYPE_CHECKING:
@@ -23,10 +23,12 @@ COLUMNS = (NONE, *FAULTS)
 
 
 class Hits(Struct, frozen=True):
-    """`events`: by kind and fault; `steps`: of nodes, network and provider, and the hub's answers, by what they are called."""
+    """`events`: by kind and fault; `steps`: of nodes, network and provider, and the hub's answers, by what they are called;
+    `possible`: the faults that the worlds have in which a kind of event was committed at all."""
 
     events: dict[str, dict[str, int]] = {}
     steps: dict[str, int] = {}
+    possible: dict[str, frozenset[str]] = {}
 
 
 def every_kind() -> tuple[str, ...]:
@@ -51,7 +53,9 @@ def hits_of(product: Product, graph: Graph) -> Hits:
             row = events.setdefault(kind, Counter())
             for name in names[fault]:
                 row[name] += times
-    return Hits({kind: dict(row) for kind, row in events.items()}, dict(steps))
+    faults = (name for name, most in zip(FAULTS, most_of(product.bound), strict=True) if most)
+    possible = dict.fromkeys(events, frozenset((NONE, *faults)))
+    return Hits({kind: dict(row) for kind, row in events.items()}, dict(steps), possible)
 
 
 def _names(counts: tuple[int, ...]) -> tuple[str, ...]:
@@ -62,9 +66,12 @@ def summed(many: Iterable[Hits]) -> Hits:
     """The hits of several worlds together, with a row for every kind and a column for every fault."""
     events = {kind: dict.fromkeys(COLUMNS, 0) for kind in every_kind()}
     steps: Counter[str] = Counter()
+    possible: dict[str, frozenset[str]] = {}
     for one in many:
         steps.update(one.steps)
+        for kind, faults in one.possible.items():
+            possible[kind] = possible.get(kind, frozenset[str]()) | faults
         for kind, row in one.events.items():
             for name, times in row.items():
                 events[kind][name] += times
-    return Hits(events, dict(steps))
+    return Hits(events, dict(steps), possible)

@@ -204,7 +204,9 @@ class Product:
             )
             yield label, self.machines.number(stopped(machine)), None, ""
         if machine.phase is Phase.STOPPED and any(one.run in ALIVE for one in machine.held):
-            label = self.labels.plain("person", f"ends what still runs on {name}, which has no daemon", PERSON)
+            label = self.labels.plain(
+                "person", f"ends what still runs on {name}, which has no daemon", PERSON
+            )
             yield label, self.machines.number(ended_by_hand(machine)), None, ""
         if may_compare(machine, self.bound):
             label = self.labels.own(name, "the node sends a snapshot of its store", None)

@@ -127,6 +127,11 @@ _WORLDS = (
         Bound(clones=1, cancel=True),
     ),
     NamedWorld(
+        "clone, turns",
+        "original and copy take turns",
+        Bound(clones=1, grants=1, daemon_crashes=1, verdicts=("completed",)),
+    ),
+    NamedWorld(
         "slow spawn",
         "runners that come late, a cancel, both crashes",
         Bound(

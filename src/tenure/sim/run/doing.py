@@ -11,6 +11,7 @@ from tenure.sim.run.plan import Deed
 from tenure.sim.world.answering import chosen
 from tenure.sim.world.loop import Process, pause
 from tenure.sim.world.machine import EPOCH_MS
+from tenure.sim.world.network import LATEST_REPEAT_S
 from tenure.sim.world.people import Desk
 from tenure.sim.world.world import SimWorld
 from tenure.wire import api
@@ -58,6 +59,7 @@ class Doing:
 
     def heal(self) -> None:
         self._healed_at_s = self._world.loop.now_s
+        self._world.loop.start(self._process, self._make_sure())
 
     def _start(self, deed: Deed) -> None:
         self._world.loop.count()
@@ -131,6 +133,23 @@ class Doing:
         await pause(deed.length_s)
         if issued is not None:
             await self._desk.revoke_token(issued.credential_id)
+
+    async def _make_sure(self) -> None:
+        """Whoever had stopped something sees to it that it goes on: a repeat of that request may have come after its end, and
+        the last word counts."""
+        await pause(LATEST_REPEAT_S)
+        for deed in self._deeds:
+            match deed.kind:
+                case "pause":
+                    await self._desk.resume(deed.subject)
+                case "limit":
+                    await self._desk.limit(deed.subject, None)
+                case "schedule":
+                    await self._desk.change_schedule(deed.name, "remove")
+                case "policy":
+                    await self._desk.choose_policy(deed.subject, None)
+                case _:
+                    pass
 
     # -- answers
 

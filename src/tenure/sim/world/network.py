@@ -24,6 +24,8 @@ BODY_BYTES = 16 * 2**20
 REFUSED_S = 0.001
 CONNECT_S = 3.0
 """How long a client tries to reach a machine that does not answer at all."""
+LATEST_REPEAT_S = 120.0
+"""How long after a request its repeat may still arrive."""
 NOTICED_S = 0.05
 """How long the other side needs to see that a connection has ended."""
 
@@ -244,7 +246,7 @@ class Network:
         else:
             self._travel(exchange, body, self.delay_s(exchange.link))
         if self.chance.random() < weather.repeats:
-            late_s = 120.0 * self.chance.random() ** 3
+            late_s = LATEST_REPEAT_S * self.chance.random() ** 3
             self._travel(exchange, body, late_s, again=True)
 
     def _travel(self, exchange: Exchange, body: bytes, delay_s: float, *, again: bool = False) -> None:

@@ -88,7 +88,7 @@ format: setup ## Format the tree and mend what the linter can mend
 lock: setup-base ## Write requirements/*.txt anew from pyproject.toml (ARGS=--upgrade for newer releases)
 	@$(PY) tools/lock.py $(ARGS)
 
-audit: setup ## Ask the package index what is known against the locked dependencies (0 nothing, 1 something, 69 not asked)
+audit: setup ## Ask the package index what is known against the locked dependencies; fails if anything is, or if it could not be asked
 	@$(PY) -m tools.audit
 
 sbom: setup ## Write the software bill of materials of what users install (dist/tenure.cdx.json)

@@ -32,10 +32,12 @@ def explored(text: str) -> Figures:
         "worlds": _number(len(worlds)),
         "distinct states": _number(sum(one["states"] for one in worlds)),
         "steps": _number(sum(one["steps"] for one in worlds)),
-        "depth": _number(max(one["depth"] for one in worlds)),
+        "depth at most": _number(max(one["depth"] for one in worlds)),
         **({"worlds not to their end": _number(unfinished)} if unfinished else {}),
     }
-    return Figures(sum(one["rule"] is not None for one in worlds), {**figures, **_took(said["took_s"])})
+    return Figures(
+        sum(one["rule"] is not None for one in worlds) + unfinished, {**figures, **_took(said["took_s"])}
+    )
 
 
 def hunted(text: str) -> Figures:
@@ -69,13 +71,13 @@ def simulated(text: str) -> Figures:
     said = _data(text)
     short = len(said["short"])
     return Figures(
-        len(said["failed"]),
+        len(said["failed"]) + short,
         {
             "seeds": _number(said["seeds"]),
             "steps": _number(said["steps"]),
-            "at least, of each": _number(said["least_steps"]),
+            "fewest steps of a seed": _number(said["least_steps"]),
             "faults": _number(said["faults"]),
-            "at least, in each": _number(said["least_faults"]),
+            "fewest faults of a seed": _number(said["least_faults"]),
             "seeds on SQLite and a disk that fails": _number(said["on_sqlite"]),
             **({"seeds with fewer steps or faults than they must have": _number(short)} if short else {}),
             **_took(said["took_s"]),

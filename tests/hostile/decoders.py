@@ -58,7 +58,7 @@ MIB = 1024 * 1024
 LONGEST_MESSAGE = 20_000
 PATHS_TIMES = 60.0
 """Of paths of a few bytes alone; git lists each with a hundred more, so of the listing it is five times."""
-TOML_TIMES = 80.0
+TOML_TIMES = 100.0
 """A table for each line, at worst."""
 
 

@@ -37,6 +37,8 @@ SIGNS: dict[type[ast.cmpop], str] = {
 NUMBER = re.compile(
     r"(_ms|_s|_usd_micros|_bytes|fence|version|counter|number|sequence|attempts|count|offers|repeats|turns|running|used)\)?$"
 )
+QUESTIONS = ("is_", "has_", "may_", "any", "all", "bool", "isinstance")
+"""How functions begin that answer yes or no."""
 TEXT_LENGTH = 90
 
 Function = ast.FunctionDef
@@ -203,15 +205,14 @@ def _is_default(site: _Site) -> bool:
 
 
 def _is_plain_value(node: ast.expr) -> bool:
+    """A constant, a member of an enumeration, a text, or what a type or a named function makes; not a question."""
     if isinstance(node, ast.Constant):
         return not isinstance(node.value, bool)
     if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and not node.func.id.startswith(
-            ("is_", "has_", "_is_", "any", "all", "bool")
-        )
-    return isinstance(node, (ast.JoinedStr, ast.Name)) and (
-        isinstance(node, ast.JoinedStr) or node.id.isupper()
-    )
+        return isinstance(node.func, ast.Name) and not node.func.id.lstrip("_").startswith(QUESTIONS)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return (node.id if isinstance(node, ast.Name) else node.attr).isupper()
+    return isinstance(node, ast.JoinedStr)
 
 
 def _compare_changes(node: ast.Compare) -> Iterator[Change]:

@@ -1,7 +1,8 @@
 """TOML that people write, or that comes with a repository: read within bounds.
 
 The library recurses at nested values, takes quadratic time for a key of many parts, and a hundred bytes of memory for each
-digit of a long number, which it then refuses with an error of another kind than its own. Whatever the text is, here it is a table or a `ValueError` that says what is wrong."""
+digit of a long number, which it then refuses with an error of another kind than its own. Whatever the text is, here it is a
+table or a `ValueError` that says what is wrong."""
 
 from __future__ import annotations
 

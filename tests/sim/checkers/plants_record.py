@@ -144,6 +144,11 @@ def a_lease_is_taken_away_at_once(scene: Scene) -> None:
     )
 
 
+def an_offer_becomes_suspect(scene: Scene) -> None:
+    voided = scene.pick(scene.events("grant_voided"))
+    scene.insert(voided, "lease_expired", delivery_id=voided.body["delivery_id"], grace_ms=1)
+
+
 def a_suspect_begins_an_effect(scene: Scene) -> None:
     begun = scene.pick(scene.events("effect_begun"))
     scene.insert(begun, "lease_expired", delivery_id=begun.body["delivery_id"], grace_ms=1)
@@ -302,6 +307,7 @@ RECORD = (
             ("record: stale", "a Delivery whose lease was revoked renews", a_revoked_one_renews),
             ("record: receipts", "a report is recorded of what nobody confirmed", a_receipt_is_missing),
             ("record: suspects", "a lease is revoked that was not suspect", a_lease_is_taken_away_at_once),
+            ("record: suspects", "an offer that nobody confirmed becomes suspect", an_offer_becomes_suspect),
             ("record: suspects", "an Effect begins while its lease is suspect", a_suspect_begins_an_effect),
             (
                 "record: turned_away",

@@ -32,6 +32,9 @@ class ExploreOptions(NamedTuple):
     renewals: Annotated[int | None, typer.Option("--renewals", min=0, max=6, help="Of each lease.")] = None
     attempts: Annotated[int | None, typer.Option("--attempts", min=1, max=6, help="Of each task.")] = None
     crashes: Annotated[int | None, typer.Option("--crashes", min=0, max=6, help="Of daemons.")] = None
+    wide: Annotated[
+        bool, typer.Option("--wide", help="The dear ones with everything at once; takes much longer.")
+    ] = False
     safety_only: Annotated[bool, typer.Option("--safety-only", help="Leave liveness out.")] = False
     hits: Annotated[
         bool, typer.Option("--hits", help="Show each transition by fault, and explain every zero.")
@@ -101,7 +104,7 @@ def chosen(names: list[str] | None, options: ExploreOptions) -> list[NamedWorld]
     from msgspec.structs import replace
 
     from tenure.errors import InvalidError
-    from tenure.sim.explore.worlds import WORLDS
+    from tenure.sim.explore.worlds import WIDE, WORLDS
 
     unknown = [name for name in names or () if name not in WORLDS]
     if unknown:
@@ -113,7 +116,8 @@ def chosen(names: list[str] | None, options: ExploreOptions) -> list[NamedWorld]
         "daemon_crashes": options.crashes,
     }
     wider = {name: value for name, value in given.items() if value is not None}
-    found = [WORLDS[name] for name in names] if names else list(WORLDS.values())
+    known = WIDE if options.wide else WORLDS
+    found = [known[name] for name in names] if names else list(known.values())
     return [replace(one, bound=replace(one.bound, **wider)) for one in found]
 
 

@@ -4,65 +4,64 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from msgspec import Struct
-
-from tenure.sim.checkers.entry import Begin, Cancel, Entry, Expired, Issue, Renew, Revoked
+from tenure.sim.checkers.entry import Ack, Begin, Cancel, Expired, Issue, Renew, Revoked
 from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
-from tenure.sim.checkers.writes import accepted
+from tenure.sim.checkers.writes import Write, accepted
 
 HOLDS = ("expiry_is_suspect",)
-RULE = "A lease is taken away only while it is suspect, or to be canceled; no Effect begins or is issued while it is suspect."
+RULE = (
+    "What is suspect was confirmed; a lease is taken away only while it is suspect or to be canceled; no Effect begins or is issued"
+    " while it is suspect."
+)
 
 
-class Moment(Struct, frozen=True):
-    """Something about a lease that happened not before `since` and not after `by`."""
+class Leases:
+    """What became of each Delivery: its receipt, its renewals, and when it ran out."""
 
-    since: int
-    by: int
-    entry: Entry
+    def __init__(self, history: History) -> None:
+        self.confirmed: dict[str, int] = {}
+        self.effects: list[Write] = []
+        self._renewed: dict[str, list[Write]] = defaultdict(list)
+        self._expired: dict[str, list[Expired]] = defaultdict(list)
+        for write in accepted(history):
+            if isinstance(write.entry, Renew):
+                self._renewed[write.entry.delivery_id].append(write)
+            elif isinstance(write.entry, Ack):
+                self.confirmed[write.entry.delivery_id] = write.since
+            elif isinstance(write.entry, Begin | Issue):
+                self.effects.append(write)
+        for one in sorted(history.of(Expired), key=lambda one: one.at):
+            self._expired[one.delivery_id].append(one)
+
+    def suspect_during(self, delivery_id: str, since: int, by: int) -> Expired | None:
+        """Since which expiry it surely was suspect in all of this time; None if it may have been renewed."""
+        before = [one for one in self._expired[delivery_id] if one.at < since]
+        is_renewed = before and any(
+            one.by > before[-1].at and one.since < by for one in self._renewed[delivery_id]
+        )
+        return None if is_renewed or not before else before[-1]
 
 
 def look(history: History, notes: Notes) -> None:
     if not history.of(Expired) and not history.of(Revoked):
         return  # nobody saw what becomes of leases
-    expired = {name: sorted(each, key=_since) for name, each in _expired(history).items()}
-    renewed: dict[str, list[Moment]] = defaultdict(list)
-    effects: list[tuple[str, Moment]] = []
-    for write in accepted(history):
-        moment = Moment(write.since, write.by, write.entry)
-        if isinstance(write.entry, Renew):
-            renewed[write.entry.delivery_id].append(moment)
-        elif isinstance(write.entry, Begin | Issue):
-            effects.append((write.entry.delivery_id, moment))
-    for name, effect in effects:
+    leases = Leases(history)
+    for one in history.of(Expired):
         notes.judged()
-        before = [one for one in expired.get(name, ()) if one.by < effect.since]
-        if before and not any(one.by > before[-1].since and one.since < effect.by for one in renewed[name]):
-            notes.find(f"{name} had an Effect while it was suspect", before[-1].entry, effect.entry)
+        if leases.confirmed.get(one.delivery_id, one.at) >= one.at:
+            notes.find(f"{one.delivery_id} is suspect, and nobody had confirmed it", one)
+    for effect in leases.effects:
+        notes.judged()
+        expiry = leases.suspect_during(effect.entry.delivery_id, effect.since, effect.by)
+        if expiry is not None:
+            notes.find(f"{effect.entry.delivery_id} had an Effect while it was suspect", expiry, effect.entry)
     canceled = _canceled(history)
     for end in history.of(Revoked):
         notes.judged()
-        asked = min(
-            canceled.get((end.task_id, None), end.at), canceled.get((end.task_id, end.number), end.at)
-        )
-        before = [one for one in expired.get(end.delivery_id, ()) if one.since < end.at]
-        is_suspect = bool(before) and not any(
-            one.since > before[-1].by and one.by < end.at for one in renewed[end.delivery_id]
-        )
-        if not is_suspect and asked >= end.at:
+        asked = (canceled.get((end.task_id, number), end.at) for number in (None, end.number))
+        if min(asked) >= end.at and leases.suspect_during(end.delivery_id, end.at, end.at) is None:
             notes.find(f"{end.delivery_id} was taken away, and it was neither suspect nor canceled", end)
-
-
-def _expired(history: History) -> dict[str, list[Moment]]:
-    found: dict[str, list[Moment]] = defaultdict(list)
-    for one in history.of(Expired):
-        found[one.delivery_id].append(Moment(one.at, one.at, one))
-    return found
-
-
-def _since(moment: Moment) -> int:
-    return moment.since
 
 
 def _canceled(history: History) -> dict[tuple[str, int | None], int]:

@@ -96,10 +96,7 @@ class Teller:
         return True
 
     def final_read(self, at: int) -> en.Read:
-        tasks = tuple(
-            replace(one, tries=tuple(self._attempts[name].values()), attempts=len(self._attempts[name]))
-            for name, one in self._tasks.items()
-        )
+        tasks = tuple(self._shown(name) for name in self._tasks)
         effects = tuple(view for view, _ in self._effects.values())
         return en.Read(
             **self._done("the record", at),
@@ -119,6 +116,10 @@ class Teller:
 
     def _change_task(self, task_id: str, **fields: Any) -> None:
         self._tasks[task_id] = replace(self._tasks[task_id], **fields)
+
+    def _shown(self, task_id: str) -> TaskView:
+        tries = self._attempts[task_id]
+        return replace(self._tasks[task_id], tries=tuple(tries.values()), attempts=len(tries))
 
     def _change_attempt(self, task_id: str, number: int, **fields: Any) -> None:
         tries = self._attempts[task_id]
@@ -174,8 +175,7 @@ class Teller:
 
     def ended(self, task_id: str, body: Body) -> None:
         self._change_task(task_id, state=body["state"])
-        shown = replace(self._tasks[task_id], attempts=len(self._attempts[task_id]))
-        self.entries.append(en.Read(**self._done("the record"), tasks=(shown,)))
+        self.entries.append(en.Read(**self._done("the record"), tasks=(self._shown(task_id),)))
 
     # Legs
 

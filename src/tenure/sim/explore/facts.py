@@ -33,10 +33,13 @@ OUTSIDE = frozenset(
         "recipient_busy",
         "node_quarantined",
         "dependency",
+        "held_key",
         "circuit_open",
     }
 )
 """Reasons of a Task that waits for something that is not its own: whether that moves is looked at beside."""
+BY_ANOTHER = frozenset({"dependency", "held_key"})
+"""Those that are the other Task's: that one may be on the attention list."""
 
 
 class Marks(NamedTuple):
@@ -55,9 +58,9 @@ class HubFacts(Struct, frozen=True, kw_only=True):
     """By place of the grant: `node_of`, and `attempt_of` (the Task's place, the Attempt's number). Masks have a bit for each
     place: `marks`, `held` (its lease is open). `attended`: every Task has ended with settled Effects or is on the attention
     list; `outside`: those that are neither wait for something else; `asked`: an unknown Attempt waits for an answer; `told`:
-    what may block a recipient is on the attention list. `rests`: all Tasks have ended, and nothing is asked of that kind.
-    `silent`: Tasks of which `why` says nothing. `calls` and `effect`: how often the Effect was called, and its state.
-    `ended`: a bit for each Task."""
+    what may block a recipient, or what a Task waits for, is on the attention list. `rests`: all Tasks have ended, and no
+    unknown Attempt waits. `silent`: Tasks of which `why` says nothing. `calls` and `effect`: how often the Effect was called,
+    and its state. `ended`: a bit for each Task."""
 
     node_of: tuple[int, ...]
     attempt_of: tuple[tuple[int, int], ...]
@@ -86,6 +89,8 @@ def facts_of(world: World) -> HubFacts:
     waiting = [one for one in tasks if not _is_attended(world, one)]
     asked = any(one.is_open_unknown for one in world.every(Attempt))
     left = any(one.open and one.kind is AttentionKind.LATE_EVIDENCE for one in world.every(Attention))
+    kept = any(reasons[one.task_id].code in BY_ANOTHER for one in waiting)
+    is_other_listed = any(_is_listed(world, one.task_id) for one in tasks)
     return HubFacts(
         node_of=tuple(int(one.node_id[2:]) - 1 for one in rows),
         attempt_of=tuple((int(one.task_id[2:]) - 1, one.number) for one in rows),
@@ -100,7 +105,7 @@ def facts_of(world: World) -> HubFacts:
         rests=all(one.is_terminal and not one.open_effects for one in tasks) and not asked,
         silent=tuple(name for name, reason in reasons.items() if not reason.sentence.strip()),
         asked=asked,
-        told=asked or left,
+        told=asked or left or (kept and is_other_listed),
         calls=effect.calls if effect is not None else 0,
         effect=str(effect.state) if effect is not None else "",
         is_asked_for=effect is not None and effect.is_asked_for,
@@ -118,7 +123,11 @@ def _is_attended(world: World, task: Task) -> bool:
     """Has it ended and is all known of it, or is a person asked about it?"""
     if task.is_terminal and not task.open_effects:
         return True
-    return any(one.open and one.subject.startswith(task.task_id) for one in world.every(Attention))
+    return _is_listed(world, task.task_id)
+
+
+def _is_listed(world: World, task_id: str) -> bool:
+    return any(one.open and one.subject.startswith(task_id) for one in world.every(Attention))
 
 
 def reason_of(world: World, task: Task) -> Reason:

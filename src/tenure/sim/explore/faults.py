@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tenure.sim.explore import provider as pv
 from tenure.sim.explore.bounds import Bound
-from tenure.sim.explore.label import FAULT
+from tenure.sim.explore.label import FAULT, Label
 from tenure.sim.explore.machine import (
     ALIVE,
     Held,
@@ -184,8 +184,9 @@ def _hub_restart(product: Product, state: State) -> Iterator[Next]:
         after = pv.called(after, product.hub.facts(state[0]).calls)
     changed = {0: found.hub, 1: product.providers.number(after)}
     if (changed[0], changed[1]) != state[:2] or found.wrong:
-        label = product.labels.plain("hub", "crashes and starts again", FAULT)
-        yield _after(product, state, RESTART, label, changed, "; ".join(found.wrong))
+        label = Label("the hub starts again", "hub: crashes and starts again", FAULT, ("start_hub",))
+        number = product.labels.number(label)
+        yield _after(product, state, RESTART, number, changed, "; ".join(found.wrong))
 
 
 def _hub_sleep(product: Product, state: State) -> Iterator[Next]:

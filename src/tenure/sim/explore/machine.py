@@ -295,12 +295,14 @@ def _copied(held: Held) -> Held:
 
 
 def overtaken(machine: Machine) -> Machine:
-    """Another start of the same node has taken over; whatever this one sends is told so, some time."""
+    """Another start of the same node has taken over; whatever this one sends is told so, some time. One that is down may start
+    again, and take over in its turn."""
     held = tuple(
         one if one.is_blank else replace(one, receipt=False, refusal=False, spent=one.renewals, reports=())
         for one in machine.held
     )
-    return replace(machine, phase=Phase.STALE, held=held, snapshots=())
+    phase = Phase.DOWN if machine.phase is Phase.DOWN else Phase.STALE
+    return replace(machine, phase=phase, held=held, snapshots=())
 
 
 def stopped(machine: Machine) -> Machine:

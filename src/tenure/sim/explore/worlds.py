@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tenure.sim.explore.bounds import Bound, NamedWorld
 
 ALL = ("rerun", "retire", "accept", "investigate")
@@ -15,12 +17,17 @@ _WORLDS = (
     NamedWorld(
         "core",
         "two nodes, two grants, a renewal, a cancel, both crashes",
-        Bound(nodes=2, renewals=1, cancel=True, daemon_crashes=1, runner_deaths=1),
+        Bound(nodes=2, renewals=1, cancel=True, daemon_crashes=1, runner_deaths=1, verdicts=("completed",)),
+    ),
+    NamedWorld(
+        "failures",
+        "two grants, a renewal, a cancel, both crashes, and what fails by itself",
+        Bound(renewals=1, cancel=True, daemon_crashes=1, runner_deaths=1),
     ),
     NamedWorld(
         "three grants",
         "two nodes, three grants, a crash of the daemon",
-        Bound(nodes=2, grants=3, daemon_crashes=1),
+        Bound(nodes=2, grants=3, daemon_crashes=1, verdicts=("failed",)),
     ),
     NamedWorld(
         "two renewals",
@@ -41,6 +48,8 @@ _WORLDS = (
             calls=2,
             cancel=True,
             hub_restarts=1,
+            verdicts=("failed",),
+            answers=("rerun", "retire"),
         ),
     ),
     NamedWorld(
@@ -52,23 +61,25 @@ _WORLDS = (
             hub_restarts=1,
             cancel=True,
             verdicts=("completed",),
+            answers=("rerun", "retire"),
         ),
     ),
     NamedWorld(
         "effect, crashes",
-        "an Effect, a cancel, crashes of daemon, runner and hub",
+        "an Effect, crashes of daemon, runner and hub",
         Bound(
             effect=True,
-            cancel=True,
             daemon_crashes=1,
             runner_deaths=1,
             hub_restarts=1,
+            verdicts=("failed",),
+            answers=("rerun", "retire"),
         ),
     ),
     NamedWorld(
         "effect, suspend",
         "an Effect, two nodes, a deadline that passes in a suspend",
-        Bound(nodes=2, effect=True, renewals=1, suspends=1, cancel=True, verdicts=("completed",)),
+        Bound(nodes=2, effect=True, renewals=1, suspends=1, verdicts=("completed",)),
     ),
     NamedWorld(
         "effect, provider",
@@ -103,7 +114,8 @@ _WORLDS = (
             renewals=1,
             disks_lost=1,
             snapshots=1,
-            cancel=True,
+            verdicts=("completed",),
+            answers=("rerun", "retire"),
         ),
     ),
     NamedWorld(
@@ -150,7 +162,7 @@ _WORLDS = (
     NamedWorld(
         "two tasks, capacity 2",
         "two Tasks side by side",
-        Bound(shape="two", grants=3, capacity=2, verdicts=("completed",)),
+        Bound(shape="two", grants=3, capacity=2, verdicts=("completed",), answers=("rerun", "retire")),
     ),
     NamedWorld(
         "two tasks, crashes",
@@ -246,3 +258,20 @@ _WORLDS = (
 )
 WORLDS: dict[str, NamedWorld] = {one.name: one for one in _WORLDS}
 """By name."""
+
+_BOTH = ("completed", "failed")
+_EVERY = ("rerun", "retire", "accept")
+_WIDER: dict[str, dict[str, object]] = {
+    "core": {"verdicts": _BOTH},
+    "three grants": {"verdicts": _BOTH},
+    "effect": {"verdicts": _BOTH, "answers": _EVERY},
+    "effect, renewals": {"answers": _EVERY},
+    "effect, crashes": {"verdicts": _BOTH, "answers": _EVERY, "cancel": True},
+    "effect, suspend": {"cancel": True},
+    "disk lost": {"verdicts": _BOTH, "answers": _EVERY, "cancel": True},
+    "two tasks, capacity 2": {"answers": _EVERY},
+}
+WIDE: dict[str, NamedWorld] = {
+    name: replace(one, bound=replace(one.bound, **_WIDER.get(name, {}))) for name, one in WORLDS.items()
+}
+"""By name, those that are dear with everything at once that the others have one by one."""

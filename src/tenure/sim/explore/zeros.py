@@ -19,7 +19,63 @@ class Why(NamedTuple):
     because: str
 
 
-ZEROS: tuple[Why, ...] = ()
+ALWAYS = ("*",)
+ZEROS: tuple[Why, ...] = (
+    Why(
+        ("node_enrolled", "policy_*", "task_submitted"),
+        ALWAYS,
+        "a world begins with its nodes, its policies and its Tasks; the commands that make them are judged there as well",
+    ),
+    Why(
+        ("schedule_*", "occurrence*", "webhook_*"),
+        ALWAYS,
+        "calendar and webhooks only submit Tasks, and those are there from the beginning",
+    ),
+    Why(
+        ("credential_*", "node_credential_renewed"),
+        ALWAYS,
+        "tokens are checked before a command is made; `core` keeps them and decides nothing by them",
+    ),
+    Why(
+        ("account_set", "budget_reserved", "budget_settled", "paused", "resumed"),
+        ALWAYS,
+        "no account has a budget here and nothing is paused: both only keep a claim from a Task, as a taken unit does",
+    ),
+    Why(
+        ("attention_assigned", "attention_notified", "attention_snoozed", "hub_attention_*"),
+        ALWAYS,
+        "who looks at a question and who was told of it moves nothing; the hub's own questions are about calendar and clock",
+    ),
+    Why(
+        ("challenge*",),
+        ALWAYS,
+        "a challenge is made of a Task that has ended, and holds back only those that wait for it",
+    ),
+    Why(("attempt_started",), ALWAYS, "renewals here do not say that the harness runs; only `why` tells it"),
+    Why(
+        ("deadline_passed",),
+        ALWAYS,
+        "no Task has a deadline here: passed, it is a stop, and those are explored",
+    ),
+    Why(("circuit_extended",), ALWAYS, "it takes a second Task that meets the same provider without room"),
+    Why(
+        ("effect_adopted",),
+        ALWAYS,
+        "there is one Effect under one key; a second key for it needs a second Task",
+    ),
+    Why(("dependency_moot",), ALWAYS, "no Task here is to run only where another one fails"),
+    Why(("handed_back",), ("none",), "without a fault whatever was received is started"),
+    Why(
+        ("node_*",),
+        ("none",),
+        "a daemon starts again, is quarantined or forgotten only after something has become of it",
+    ),
+    Why(
+        ("attempt_approved",),
+        ("daemon crash",),
+        "the word comes before the first grant, when a daemon has nothing to lose",
+    ),
+)
 
 
 def zeros_of(hits: Hits) -> list[tuple[str, str]]:

@@ -118,7 +118,9 @@ class Stage:
             node.start()
         self.striking.begin()
         self.doing.begin()
-        await pause(SPAN_S + 60.0)
+        ends_s = world.loop.now_s + SPAN_S + 60.0
+        while world.loop.now_s < ends_s and not self.judge.has_enough:
+            await pause(min(LOOK_S, ends_s - world.loop.now_s))
         self.striking.heal()
         world.note("healed")
         self.doing.heal()
@@ -129,6 +131,8 @@ class Stage:
         world, began_s = self.world, self.world.loop.now_s
         left = self.judge.demand_end()
         while (left or not self.doing.is_done) and world.loop.now_s - began_s < HEAL_S:
+            if self.judge.has_enough:
+                return
             await pause(LOOK_S)
             left = self.judge.demand_end()
         self.healed_s = world.loop.now_s - began_s

@@ -83,11 +83,13 @@ def release(folder: Path) -> None:
 
 def clean_up(folder: Path) -> None:
     """Nothing of the run stays on the machine but its folder. May be done again."""
+    # Known by folders of which some are on disks that are about to go.
+    groups = groups_of(folder)
     kill_all(str(folder))
     for mounted in mounts_below(folder):
         subprocess.run(["umount", "-l", str(mounted)], check=False, timeout=BOUND_S, capture_output=True)
     remove_networks(folder)
-    for group in groups_of(folder):
+    for group in groups:
         with contextlib.suppress(OSError):
             group.rmdir()
     for file in SHARED.glob("*faketime_s*_*"):
@@ -106,7 +108,7 @@ def clear_killed_runs(runs: Path) -> Iterator[str]:
     for mark in sorted(runs.glob(f"{PREFIX}*/{DRIVER}")):
         folder = mark.parent
         pid, _, began = mark.read_text().strip().partition(" ")
-        if str(birth(int(pid))) == began:
+        if pid.isdecimal() and str(birth(int(pid))) == began:
             yield f"another run goes on in {folder} (process {pid}); it is left alone"
             continue
         there = what_is_left(folder)

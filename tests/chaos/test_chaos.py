@@ -163,11 +163,14 @@ def test_nothing_is_left_of_a_run_whose_driver_was_killed(tmp_path: Path) -> Non
 
 
 @LINUX
-def test_a_start_clears_what_a_killed_run_has_left_and_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "mark", [f"{ENDED_PID} 1\n", f"{os.getpid()} 1\n", ""], ids=["ended", "its pid is another's now", "torn"]
+)
+def test_a_start_clears_what_a_killed_run_has_left_and_says_so(tmp_path: Path, mark: str) -> None:
     killed, live, kept = (tmp_path / f"{PREFIX}{name}" for name in ("killed", "live", "kept"))
     for one in (killed, live, kept):
         one.mkdir()
-    (killed / DRIVER).write_text(f"{ENDED_PID} 1\n")
+    (killed / DRIVER).write_text(mark)
     claim(live)
     words = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
     with subprocess.Popen(words, env={RUN: str(killed)}) as stray:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from tenure.core import commands as cm
 from tenure.core import decide as deciding
+from tenure.core.decision import Decision
+from tenure.core.delivery import Now, Terms
+from tenure.core.task import Task
+from tenure.core.world import World
 from tenure.sim.run.plan import Plan, plan_of
 from tenure.sim.run.playing import Played, play
 from tenure.sim.run.shrinking import shrunk
@@ -20,6 +25,7 @@ from tests.sim.run.failed_seeds import FAILED
 SEEDS = (1, 2, 3, 4)
 """The last one has its record on the disk that fails."""
 TWICE = (6, 8)
+FIRST_HUB = "i_hub0001"
 PRINTS = (
     "from tenure.sim.run.plan import plan_of\n"
     "from tenure.sim.run.playing import play\n"
@@ -70,23 +76,27 @@ def test_a_plan_without_faults_goes_well() -> None:
 def test_a_fault_that_is_planted_in_the_core_is_found_and_its_plan_made_small(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A hub that accepts a receipt and does not write it down."""
+    """A hub that was started again gives a grant the fence that the Task had before."""
     decide = deciding.decide
 
-    def forgetful(world: object, command: object, *more: object) -> object:
-        decision = decide(world, command, *more)  # type: ignore[arg-type]  # as it came
-        is_receipt = isinstance(command, cm.Acknowledge) and decision.reply.answer == "delivered"
-        return replace(decision, events=(), changes={}) if is_receipt else decision
+    def planted(world: World, command: Any, now: Now, terms: Terms) -> Decision:
+        decision = decide(world, command, now, terms)
+        if not isinstance(command, cm.Claim) or now.hub == FIRST_HUB:
+            return decision
+        tasks = decision.changes.get(Task, {})
+        stale = {key: replace(task, fence=task.fence - 1) for key, task in tasks.items()}
+        return replace(decision, changes={**decision.changes, Task: stale})
 
-    monkeypatch.setattr(engine, "decide", forgetful)
+    monkeypatch.setattr(engine, "decide", planted)
     plan = plan_in_memory(2)
-    played = play(plan)
-    assert played.found
-    small, plays = shrunk(plan, fails_as(played), plays=24)
-    assert len(small.faults) < len(plan.faults)
-    assert len(small.deeds) < len(plan.deeds)
-    assert plays <= 24
-    assert play(small).rule == played.rule
+    played = play(plan, to_first=True)
+    assert len(played.found) == 1
+    small, plays = shrunk(plan, fails_as(played), plays=60)
+    assert plays <= 60
+    assert len(small.faults) == 1
+    assert small.faults[0].kind.startswith("hub")
+    assert len(small.deeds) <= 3
+    assert play(small, to_first=True).rule == played.rule
 
 
 def plan_in_memory(seed: int) -> Plan:
@@ -95,4 +105,4 @@ def plan_in_memory(seed: int) -> Plan:
 
 
 def fails_as(played: Played) -> Callable[[Plan], bool]:
-    return lambda plan: play(plan).rule == played.rule
+    return lambda plan: play(plan, to_first=True).rule == played.rule

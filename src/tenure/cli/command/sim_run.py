@@ -200,8 +200,8 @@ def _shrunk(cli: Invocation, plan: Plan, save: Path | None) -> None:
     from tenure.sim.run.playing import play
     from tenure.sim.run.shrinking import shrunk
 
-    rule = play(plan).rule
-    small, plays = shrunk(plan, lambda one: play(one).rule == rule)
+    rule = play(plan, to_first=True).rule
+    small, plays = shrunk(plan, lambda one: play(one, to_first=True).rule == rule)
     cli.out.say(
         f"shrunk from {len(plan.faults)} faults and {len(plan.deeds)} deeds to {len(small.faults)} and {len(small.deeds)}, in"
         f" {plays} plays; it still fails by {rule}:"

@@ -70,6 +70,7 @@ ZEROS: tuple[Why, ...] = (
         ("none",),
         "a daemon starts again, is quarantined or forgotten only after something has become of it",
     ),
+    Why(("hub_started",), ("hub restart",), "in each world the hub starts again at most once"),
     Why(
         ("attempt_approved",),
         ("daemon crash",),

@@ -63,6 +63,7 @@ class Judge:
 
     def __init__(self, world: SimWorld) -> None:
         self._world = world
+        self.enough = ENOUGH
         self.found: list[str] = []
         self.kinds: Counter[str] = Counter()
         self._commits = 0
@@ -77,7 +78,7 @@ class Judge:
     @property
     def has_enough(self) -> bool:
         """Is more broken than anybody would read? Then the seed need not be played to its end."""
-        return len(self.found) >= ENOUGH
+        return len(self.found) >= self.enough
 
     def add(self, sentence: str) -> None:
         if sentence not in self.found and not self.has_enough:

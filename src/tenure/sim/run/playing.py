@@ -66,20 +66,22 @@ class Played(Struct, frozen=True, kw_only=True):
         return ":".join(words[:2]) if words[0] == "history" else words[0]
 
 
-def play(plan: Plan, says: Callable[[str], None] | None = None) -> Played:
-    """Plays a plan. The same plan is always played the same way."""
+def play(plan: Plan, says: Callable[[str], None] | None = None, *, to_first: bool = False) -> Played:
+    """Plays a plan. The same plan is always played the same way. `to_first`: no further than to what is found first."""
     root = Path(tempfile.mkdtemp(prefix="tenure-sim-", dir=MEMORY if MEMORY.is_dir() else None))
     try:
         with quiet():
-            return _played(plan, root, says)
+            return _played(plan, root, says, to_first=to_first)
     finally:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def _played(plan: Plan, root: Path, says: Callable[[str], None] | None) -> Played:
+def _played(plan: Plan, root: Path, says: Callable[[str], None] | None, *, to_first: bool) -> Played:
     # In a frame of its own: whatever the dead have left goes before anything is said aloud again.
     stage = Stage(plan, root)
     stage.world.trace.says = says
+    if to_first:
+        stage.judge.enough = 1
     stage.run()
     return stage.result()
 

@@ -28,6 +28,7 @@ class SimWorkspace:
         self._made: dict[str, Worktree] = {}
         self.git = SimpleNamespace(ask=self._ask)
         self.store = SimpleNamespace(tree=nowhere, read=nothing)
+        self.evidence_taker = None
 
     async def prepare(
         self, repository: str, base_sha: str, attempt_id: AttemptId, earlier: AttemptId | None = None

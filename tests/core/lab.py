@@ -338,8 +338,11 @@ class Lab:
 
     def reason(self, task_id: TaskId) -> Reason:
         """What `why` says of a Task."""
+        return why(self.why_facts(task_id), self.now.wall_ms)
+
+    def why_facts(self, task_id: TaskId) -> WhyFacts:
         task = self.task(task_id)
-        facts = WhyFacts(
+        return WhyFacts(
             task=task,
             attempt=self.attempt(task_id, task.attempts),
             delivery=self.world.find(Delivery, task.lease) if task.lease else None,
@@ -352,7 +355,6 @@ class Lab:
             reviews={one.task_id: one for one in self.world.every(Review) if one.is_open},
             gates={one.gate_id: one for one in self.world.every(Gate)},
         )
-        return why(facts, self.now.wall_ms)
 
     def refolded(self) -> World:
         """What the events alone make, from nothing."""

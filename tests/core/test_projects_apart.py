@@ -19,7 +19,7 @@ from tenure.core.decide import decide
 from tenure.core.decision import Decision
 from tenure.core.delivery import Delivery
 from tenure.core.ids import Address, TaskId, attempt_id
-from tenure.core.origin import Origin, Said
+from tenure.core.origin import Origin
 from tenure.core.policy import PolicyChoice
 from tenure.core.recipient import Node, Recipient
 from tenure.core.schedule import Schedule, ScheduleSpec
@@ -43,7 +43,7 @@ def shared(lab: Lab) -> Lab:
 
 
 def said(lab: Lab, command: Any, *within: str, token: str = "c_ann") -> Decision:
-    decision = decide(lab.world, Said(command, Origin(credential=token), within), lab.now, lab.terms)
+    decision = decide(lab.world, cm.Said(command, Origin(credential=token), within), lab.now, lab.terms)
     lab.world.accept(decision.changes)
     return decision
 

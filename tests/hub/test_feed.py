@@ -90,3 +90,23 @@ async def test_the_record_is_exported_up_to_its_head() -> None:
             await lab.submit()
         lines = b"".join([piece async for piece in lab.hub.record.export()]).splitlines()
         assert len(lines) == lab.hub.record.head().seq
+
+
+async def test_whoever_is_bound_to_a_project_looks_over_what_others_did_in_whole_pages() -> None:
+    async with Lab().running() as lab:
+        for one in range(30):
+            await lab.submit(project="red", key=f"r{one}")
+        mine = await lab.submit(project="blue", key="b")
+        looks = 0
+        plain = lab.ledger.events
+
+        async def counted(after: int, limit: int) -> list[Recorded]:
+            nonlocal looks
+            looks += 1
+            return await plain(after, limit)
+
+        lab.ledger.events = counted
+        found, after = await lab.hub.feed.page(None, 0, 1, Sight(lab.ledger, ("blue",)))
+        assert ([one.stream for one in found], looks) == ([mine], 1)
+        more, _ = await lab.hub.feed.page(None, after, 1, Sight(lab.ledger, ("blue",)))
+        assert [(one.stream, one.seq > after) for one in more] == [(mine, True)]

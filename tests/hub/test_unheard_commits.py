@@ -158,6 +158,24 @@ async def test_a_token_whose_revocation_was_not_heard_of_is_refused_at_the_next_
             await lab.hub.access.authenticate(f"Bearer {issued.token}")
 
 
+async def test_a_live_stream_ends_although_the_revocation_of_its_token_was_not_heard_of() -> None:
+    async with losing() as (lab, engine):
+        issued = await lab.api.issue_token(ANN, api.TokenRequest(name="bob", role="viewer"))
+        header = f"Bearer {issued.token}"
+        seen: list[Recorded] = []
+
+        async def read() -> None:
+            async for found in lab.hub.feed.follow(None, 0, counts=lambda: lab.hub.access.counts(header)):
+                seen.extend(found)
+
+        reading = asyncio.ensure_future(read())
+        await eventually_async(lambda: bool(seen))
+        engine.loses = cm.RevokeCredential
+        with pytest.raises(OutcomeUnknownError):
+            await lab.api.revoke_token(ANN, issued.credential_id)
+        await asyncio.wait_for(reading, 10)
+
+
 async def test_whoever_follows_the_record_reads_what_was_not_heard_of() -> None:
     async with losing() as (lab, engine):
         seen: list[Recorded] = []

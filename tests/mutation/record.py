@@ -53,7 +53,9 @@ class Record:
         """The name under which these tests are remembered."""
         key = _digest(json.dumps([sorted(files.items()), most]))
         if key not in self.suites:
-            self.suites[key] = files
+            # Another run beside this one may have added its own.
+            told = json.loads(self.suites_path.read_text()) if self.suites_path.exists() else {}
+            self.suites = {**told, **self.suites, key: files}
             self.suites_path.write_text(json.dumps(self.suites))
         return f"{key}:{most}"
 

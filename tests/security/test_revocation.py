@@ -16,7 +16,6 @@ from tenure.core import commands as cm
 from tenure.core.access import Role
 from tenure.core.attempt import Verdict
 from tenure.core.ids import IncarnationId
-from tenure.core.origin import Said
 from tenure.errors import ForbiddenError, StaleFenceError, TenureError, UnauthenticatedError
 from tenure.node.delivery.entering import Entering
 from tenure.node.delivery.mirror import Mirror
@@ -158,7 +157,7 @@ async def test_what_a_person_says_is_judged_by_their_token_in_the_commit_itself(
         who = await lab.hub.access.authenticate("Bearer tnr_someone")
         credential = who.credential_id or ""
         task = await lab.submit("before")
-        said = Said(cm.Cancel(task, "someone", "x"), _origin(credential))  # type: ignore[arg-type] - an id
+        said = cm.Said(cm.Cancel(task, "someone", "x"), _origin(credential))  # type: ignore[arg-type] - an id
         gone = cm.RevokeCredential(credential, "root")
         _, refused = await lab.hub.ledger.execute_many([gone, said])
         assert isinstance(refused, cm.Refusal)

@@ -37,7 +37,7 @@ class Deciding:
         """Ask for the cancellation of a Task, with `tree` of all that waits for it, too, with `number` of one Attempt
         alone. Asked twice it is asked once."""
         body = rb.CancelRequest(because=because, tree=tree, number=number)
-        return await self._decide(rb.CancelReply, f"/v1/tasks/{_piece(task_id)}/cancel", body)
+        return await self._decide(rb.CancelReply, f"/v1/tasks/{path_part(task_id)}/cancel", body)
 
     async def retry(
         self,
@@ -51,17 +51,17 @@ class Deciding:
         headers = {"Idempotency-Key": key} if key else {}
         body = rb.RetryRequest(because=because, changes=changes or rb.ChangesRequest())
         effect = Effect.SAME if key and because.strip() else Effect.ONCE
-        path = f"/v1/tasks/{_piece(task_id)}/retry"
+        path = f"/v1/tasks/{path_part(task_id)}/retry"
         ask = Ask(method="POST", path=path, body=body, effect=effect, headers=headers)
         return await self._link.ask(rb.RetryReply, ask)
 
     async def raise_budget(self, task_id: str, more: rb.RaiseRequest) -> TaskBody:
         """Add to what a Task may use. Sent twice it is added twice, so it is never repeated by itself."""
-        return await self._decide(TaskBody, f"/v1/tasks/{_piece(task_id)}/budget", more, Effect.ONCE)
+        return await self._decide(TaskBody, f"/v1/tasks/{path_part(task_id)}/budget", more, Effect.ONCE)
 
     async def challenge(self, task_id: str, challenge: rb.ChallengeRequest) -> Done:
         """Doubt what an ended Attempt says of itself. The same challenge again changes nothing."""
-        return await self._decide(Done, f"/v1/tasks/{_piece(task_id)}/challenge", challenge)
+        return await self._decide(Done, f"/v1/tasks/{path_part(task_id)}/challenge", challenge)
 
     # -- attention
 
@@ -134,10 +134,5 @@ class Deciding:
         return await self._link.ask(kind, Ask(method="POST", path=path, body=body, effect=effect))
 
 
-def _piece(text: str) -> str:
-    """A piece of a path; an Attempt's slash does not divide it."""
-    return path_part(text)
-
-
 def _question(item_id: str) -> str:
-    return f"/v1/attention/{_piece(item_id)}"
+    return f"/v1/attention/{path_part(item_id)}"

@@ -96,20 +96,20 @@ class HubClient(Deciding, Operating):
 
     async def task(self, task_id: str) -> api.TaskBody:
         """One Task, with the reason why it is where it is."""
-        return await self._read(api.TaskBody, f"/v1/tasks/{_part(task_id)}")
+        return await self._read(api.TaskBody, f"/v1/tasks/{path_part(task_id)}")
 
     async def attempts(self, task_id: str) -> tuple[api.AttemptBody, ...]:
         """Every Attempt of a Task with its Deliveries and their late messages, oldest first."""
-        page = await self._read(api.AttemptPage, f"/v1/tasks/{_part(task_id)}/attempts")
+        page = await self._read(api.AttemptPage, f"/v1/tasks/{path_part(task_id)}/attempts")
         return page.attempts
 
     async def why(self, task_id: str) -> api.Reason:
         """Why a Task is where it is."""
-        return await self._read(api.Reason, f"/v1/tasks/{_part(task_id)}/why")
+        return await self._read(api.Reason, f"/v1/tasks/{path_part(task_id)}/why")
 
     async def reconcile(self, attempt_id: str, answer: api.ReconcileBody) -> api.ReconcileReplyBody:
         """Answer an unknown Attempt (`t_…/3`). The same answer for the same reason is recorded once."""
-        path = f"/v1/attempts/{_part(attempt_id)}/reconcile"
+        path = f"/v1/attempts/{path_part(attempt_id)}/reconcile"
         return await self._write(api.ReconcileReplyBody, path, answer, Effect.SAME)
 
     # -- events
@@ -148,31 +148,31 @@ class HubClient(Deciding, Operating):
 
     async def forget_node(self, name: str, because: str) -> Done:
         """State that a machine is gone: its credential is refused and its slots are freed."""
-        return await self._because(f"/v1/nodes/{_part(name)}/forget", because)
+        return await self._because(f"/v1/nodes/{path_part(name)}/forget", because)
 
     async def release_node(self, name: str, because: str) -> Done:
         """Lift a node's quarantine."""
-        return await self._because(f"/v1/nodes/{_part(name)}/release", because)
+        return await self._because(f"/v1/nodes/{path_part(name)}/release", because)
 
     # -- Effects
 
     async def effects(self, task_id: str) -> tuple[EffectBody, ...]:
         """Every Effect of a Task, oldest first."""
-        return await self._read(tuple[EffectBody, ...], f"/v1/tasks/{_part(task_id)}/effects")
+        return await self._read(tuple[EffectBody, ...], f"/v1/tasks/{path_part(task_id)}/effects")
 
     async def effect(self, effect_id: str) -> EffectBody:
         """One Effect (`e_…`)."""
-        return await self._read(EffectBody, f"/v1/effects/{_part(effect_id)}")
+        return await self._read(EffectBody, f"/v1/effects/{path_part(effect_id)}")
 
     async def decide(self, subject: str, decision: DecisionRequest, *, approve: bool) -> Done:
         """Approve or reject an Effect (`e_…`), or a Task's newest Attempt (`t_…`). The same decision for the same
         reason is recorded once."""
         word = "approve" if approve else "reject"
-        return await self._write(Done, f"/v1/approvals/{_part(subject)}/{word}", decision, Effect.SAME)
+        return await self._write(Done, f"/v1/approvals/{path_part(subject)}/{word}", decision, Effect.SAME)
 
     async def resolve(self, effect_id: str, word: ResolveRequest) -> Done:
         """Say what became of an Effect in doubt or in quarantine. The same word is recorded once."""
-        return await self._write(Done, f"/v1/effects/{_part(effect_id)}/resolve", word, Effect.SAME)
+        return await self._write(Done, f"/v1/effects/{path_part(effect_id)}/resolve", word, Effect.SAME)
 
     # -- schedules
 
@@ -187,7 +187,7 @@ class HubClient(Deciding, Operating):
 
     async def schedule(self, name: str, occurrences: int = 5) -> ScheduleBody:
         """One schedule with its next occurrences."""
-        return await self._read(ScheduleBody, f"/v1/schedules/{_part(name)}", occurrences=occurrences)
+        return await self._read(ScheduleBody, f"/v1/schedules/{path_part(name)}", occurrences=occurrences)
 
     async def occurrences(self, limit: int = 10) -> tuple[OccurrenceBody, ...]:
         """What fires next, of all schedules."""
@@ -196,16 +196,16 @@ class HubClient(Deciding, Operating):
     async def pause_schedule(self, name: str, because: str) -> ScheduleBody:
         """Fire no occurrence until it is resumed. Paused twice it is paused once."""
         body = api.ReasonRequest(because=because)
-        return await self._write(ScheduleBody, f"/v1/schedules/{_part(name)}/pause", body, Effect.SAME)
+        return await self._write(ScheduleBody, f"/v1/schedules/{path_part(name)}/pause", body, Effect.SAME)
 
     async def resume_schedule(self, name: str) -> ScheduleBody:
         """Go on with the first occurrence after now."""
-        return await self._write(ScheduleBody, f"/v1/schedules/{_part(name)}/resume", None, Effect.SAME)
+        return await self._write(ScheduleBody, f"/v1/schedules/{path_part(name)}/resume", None, Effect.SAME)
 
     async def remove_schedule(self, name: str, because: str) -> ScheduleBody:
         """Fire no occurrence any more. Removed twice it is removed once."""
         body = api.ReasonRequest(because=because)
-        return await self._write(ScheduleBody, f"/v1/schedules/{_part(name)}/remove", body, Effect.SAME)
+        return await self._write(ScheduleBody, f"/v1/schedules/{path_part(name)}/remove", body, Effect.SAME)
 
     # -- tokens
 
@@ -223,13 +223,13 @@ class HubClient(Deciding, Operating):
     async def rotate_token(self, credential_id: str, because: str = "") -> api.TokenReply:
         """A new token in the place of one, which is refused from the next request on."""
         body = api.TokenChangeRequest(because=because)
-        path = f"/v1/tokens/{_part(credential_id)}/rotate"
+        path = f"/v1/tokens/{path_part(credential_id)}/rotate"
         return await self._write(api.TokenReply, path, body, Effect.ONCE)
 
     async def revoke_token(self, credential_id: str, because: str = "") -> Done:
         """Refuse a token from the next request on."""
         body = api.TokenChangeRequest(because=because)
-        return await self._write(Done, f"/v1/tokens/{_part(credential_id)}/revoke", body, Effect.SAME)
+        return await self._write(Done, f"/v1/tokens/{path_part(credential_id)}/revoke", body, Effect.SAME)
 
     # -- audit and health
 
@@ -279,10 +279,5 @@ class HubClient(Deciding, Operating):
         return await self._write(Done, path, api.ReasonRequest(because=because), Effect.SAME)
 
 
-def _part(text: str) -> str:
-    """A piece of a path; an Attempt's slash does not divide it."""
-    return path_part(text)
-
-
 def _events_path(task_id: str | None) -> str:
-    return "/v1/events" if task_id is None else f"/v1/tasks/{_part(task_id)}/events"
+    return "/v1/events" if task_id is None else f"/v1/tasks/{path_part(task_id)}/events"

@@ -262,7 +262,7 @@ def is_address(url: str) -> bool:
 
 
 def path_part(text: str, safe: str = "") -> str:
-    """A piece of a path; what is not in `safe` does not divide it."""
+    """A piece of a path; what is not in `safe`, as an Attempt's slash, does not divide it."""
     return quote(text, safe=safe, errors="surrogatepass")
 
 

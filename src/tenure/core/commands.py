@@ -19,7 +19,7 @@ from tenure.core.delivery import Progress
 from tenure.core.desk_commands import Changes, DeskCommand
 from tenure.core.effect_commands import EffectAnswer, EffectCommand
 from tenure.core.ids import Address, ClaimId, DeliveryId, IncarnationId, NodeId, TaskId
-from tenure.core.origin import Said
+from tenure.core.origin import Origin
 from tenure.core.recipient import RecipientSpec
 from tenure.core.schedule_commands import ScheduleCommand, ScheduleReply
 from tenure.core.task import TaskSpec
@@ -43,7 +43,6 @@ class Proof(Struct, frozen=True):
 
 
 # -- people and programs
-# ---------------------------------------------------------------------------------------------
 
 
 class Submit(Struct, frozen=True):
@@ -175,7 +174,6 @@ class Done(Struct, frozen=True):
 
 
 # -- nodes
-# -----------------------------------------------------------------------------------------------------------
 
 
 class Enroll(Struct, frozen=True):
@@ -315,7 +313,6 @@ class SnapshotAnswer(Struct, frozen=True):
 
 
 # -- time and the hub itself
-# -----------------------------------------------------------------------------------------
 
 
 class Due(Struct, frozen=True):
@@ -345,6 +342,14 @@ class NoteClockStep(Struct, frozen=True):
     """The wall clock moved against the running clock by `step_ms` within one tick."""
 
     step_ms: int
+
+
+class Said(Struct, frozen=True):
+    """A person's command and where it came from. `within`: the projects that the token is bound to, if to any."""
+
+    command: Command
+    origin: Origin
+    within: tuple[str, ...] = ()
 
 
 Command = (

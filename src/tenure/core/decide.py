@@ -45,7 +45,7 @@ from tenure.core.enrollment import (
 )
 from tenure.core.granting import decide_acknowledge, decide_claim
 from tenure.core.leasing import decide_due, decide_renew
-from tenure.core.origin import Said, stamped
+from tenure.core.origin import stamped
 from tenure.core.policy_choice import decide_choose_policy, decide_store_policy
 from tenure.core.reconciliation import decide_close, decide_reconcile
 from tenure.core.reconsidering import decide_due_task, decide_reconsider
@@ -70,13 +70,13 @@ def decide(world: World, command: cm.Command, now: Now, terms: Terms) -> Decisio
     """The events, changes and reply of one command. `world` is only read; let it `accept` the changes once
     they shall count."""
     draft = Draft(world, now, terms)
-    if isinstance(command, Said):
+    if isinstance(command, cm.Said):
         return _said(draft, command)
     reply = _DECIDERS[type(command)](draft, command)
     return Decision(tuple(draft.events), draft.changes, reply)
 
 
-def _said(draft: Draft, command: Said) -> Decision:
+def _said(draft: Draft, command: cm.Said) -> Decision:
     """What a person asks for, as far as they may know of it, and from where they asked. Their token counts at this very
     commit or not at all, however long the request has been under way."""
     asked = command.command

@@ -29,7 +29,7 @@ from tenure.core.ids import attempt_id
 from tenure.core.limits import REASON_LENGTH
 from tenure.core.recovering import situation_of, try_again
 from tenure.core.recovery import is_failure, plan
-from tenure.core.retrying import Said, effects_refusal, succeed
+from tenure.core.retrying import Word, effects_refusal, succeed
 from tenure.core.review import Review
 from tenure.core.task import Task, TaskState
 
@@ -132,7 +132,7 @@ def _go_on(draft: Draft, command: RaiseBudget) -> None:
     if is_failure(attempt) and chosen.spec is not None:
         try_again(draft, attempt, situation.findings, chosen)
     else:
-        succeed(draft, attempt, Said(command.by, command.because, is_failure(attempt)), Relation.RETRY)
+        succeed(draft, attempt, Word(command.by, command.because, is_failure(attempt)), Relation.RETRY)
 
 
 def decide_give_up(draft: Draft, command: GiveUp) -> Done | Refusal:

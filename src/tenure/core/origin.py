@@ -6,13 +6,10 @@ decides nothing, and replaying a record needs none of it: records of before this
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
-
-if TYPE_CHECKING:
-    from tenure.core.commands import Command
 
 ADDRESS_LENGTH = 64
 """The longest address that is kept; an IPv6 one with its zone has less."""
@@ -26,15 +23,6 @@ class Origin(Struct, frozen=True, omit_defaults=True):
     credential: str
     address: str = ""
     client: str = ""
-
-
-class Said(Struct, frozen=True):
-    """A command of a person with the place that it came from, and the projects that its sender's token is bound to (`within`;
-    empty: none)."""
-
-    command: Command
-    origin: Origin
-    within: tuple[str, ...] = ()
 
 
 def stamped(events: Iterable[Any], by: str | None, origin: Origin) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ from tenure.core.ids import attempt_id
 from tenure.core.late import Late
 from tenure.core.limits import REASON_LENGTH
 from tenure.core.remains import ask_for_remains, free_unit
-from tenure.core.retrying import Said, effects_refusal, succeed
+from tenure.core.retrying import Word, effects_refusal, succeed
 from tenure.core.task import Task, TaskState
 
 CLOSABLE = frozenset(
@@ -198,7 +198,7 @@ def _accepted(command: Reconcile, reports: Sequence[Late]) -> TaskState | None:
 
 def _carry_out(draft: Draft, command: Reconcile, task: Task, attempt: Attempt) -> int | None:
     if command.answer is Answer.RERUN:
-        return succeed(draft, attempt, Said(command.by, command.because), Relation.RETRY)
+        return succeed(draft, attempt, Word(command.by, command.because), Relation.RETRY)
     if task.is_terminal or task.is_cancel_requested:
         return None
     if command.answer is Answer.RETIRE:

@@ -50,7 +50,7 @@ CHANGE_OF: dict[str, ChangeKind] = {
 }
 
 
-class Said(Struct, frozen=True):
+class Word(Struct, frozen=True):
     """A person's word: who, why, and whether it stands for a change that nobody can see."""
 
     by: str
@@ -178,7 +178,7 @@ def _make(draft: Draft, command: Retry, attempt: Attempt, spec: AttemptSpec) -> 
             rv.RepeatAllowed(task_id=attempt.task_id, number=attempt.number, by=command.by, because=because)
         )
     relation = Relation.REPLAN if attempt.verdict is Verdict.ASKED else relation_of(changes)
-    return succeed(draft, attempt, Said(command.by, because, override), relation, spec)
+    return succeed(draft, attempt, Word(command.by, because, override), relation, spec)
 
 
 def relation_of(changes: tuple[Change, ...]) -> Relation:
@@ -208,7 +208,7 @@ def changes_between(before: AttemptSpec, after: AttemptSpec) -> tuple[Change, ..
 def succeed(
     draft: Draft,
     attempt: Attempt,
-    said: Said,
+    said: Word,
     relation: Relation,
     changed: AttemptSpec | None = None,
 ) -> int:
@@ -237,7 +237,7 @@ def class_of(draft: Draft, attempt: Attempt) -> FailureClass | None:
     return judged_class(attempt.outcome, policy_named(draft, attempt.spec.policy))
 
 
-def _said_change(draft: Draft, attempt: Attempt, said: Said) -> tuple[Change, ...]:
+def _said_change(draft: Draft, attempt: Attempt, said: Word) -> tuple[Change, ...]:
     """What is allowed is nowhere to be seen: that it is another now is the person's word."""
     if class_of(draft, attempt) is not FailureClass.AUTHORIZATION:
         return ()

@@ -212,9 +212,14 @@ class Task(Struct, frozen=True):
         return line if len(line) <= TITLE else f"{line[: TITLE - 1]}…"
 
     @property
+    def stopping(self) -> Stop | None:
+        """How far the stopping of its newest Attempt has come, if that was asked to end."""
+        return self.stop if self.stop is not None and self.stop.number == self.attempts else None
+
+    @property
     def is_stopping(self) -> bool:
         """Was its newest Attempt asked to end?"""
-        return self.stop is not None and self.stop.number == self.attempts
+        return self.stopping is not None
 
 
 class StopCause(StrEnum):

@@ -16,7 +16,7 @@ from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery
 from tenure.core.gate import GATE_PREFIX, Gate
 from tenure.core.hold import Hold, HoldKind
-from tenure.core.ids import EffectId, NodeId, TaskId
+from tenure.core.ids import NodeId, TaskId
 from tenure.core.recipient import Node, Recipient
 from tenure.core.review import Review
 from tenure.core.task import Task, TaskState
@@ -59,9 +59,13 @@ def why(facts: WhyFacts, now_ms: int) -> Reason:
     task = facts.task
     if task.is_terminal:
         return _ended(facts)
-    if task.needs_approval or _asked(facts, AttentionKind.APPROVAL) is not None:
-        return _approval(facts)
-    if task.lease is not None and facts.delivery is not None:
+    if task.needs_approval:
+        return _not_allowed(facts)
+    if (asked := _asked(facts, AttentionKind.APPROVAL)) is not None:
+        return Reason(
+            "approval", f"a person must allow it: {asked.summary}", "never_silent", blocker=asked.item_id
+        )
+    if facts.delivery is not None:
         return _held(facts, facts.delivery)
     if task.open_effects:
         return _doubtful(task)
@@ -76,17 +80,14 @@ def _asked(facts: WhyFacts, *kinds: AttentionKind) -> Attention | None:
     return next((of_kind[kind] for kind in kinds if kind in of_kind), None)
 
 
-def _approval(facts: WhyFacts) -> Reason:
-    task = facts.task
-    item = _asked(facts, AttentionKind.APPROVAL)
-    if task.needs_approval or item is None:
-        return Reason(
-            "approval",
-            f"a person must allow {facts.attempt.attempt_id} before it is given to anybody (`tenure approve {task.task_id}`)",
-            "never_silent",
-            blocker=task.task_id,
-        )
-    return Reason("approval", f"a person must allow it: {item.summary}", "never_silent", blocker=item.item_id)
+def _not_allowed(facts: WhyFacts) -> Reason:
+    task_id = facts.task.task_id
+    return Reason(
+        "approval",
+        f"a person must allow {facts.attempt.attempt_id} before it is given to anybody (`tenure approve {task_id}`)",
+        "never_silent",
+        blocker=task_id,
+    )
 
 
 def _ended(facts: WhyFacts) -> Reason:
@@ -101,7 +102,7 @@ def _ended(facts: WhyFacts) -> Reason:
 
 
 def _doubtful(task: Task) -> Reason:
-    first = task.open_effects[0] if task.open_effects else EffectId("")
+    first = task.open_effects[0]
     more = f" and {len(task.open_effects) - 1} more" if len(task.open_effects) > 1 else ""
     return Reason(
         "effect_in_doubt",
@@ -132,11 +133,11 @@ def _held(facts: WhyFacts, delivery: Delivery) -> Reason:
             until,
             where,
         )
-    if task.is_stopping and task.stop is not None:
+    if (stop := task.stopping) is not None:
         until = delivery.cancel_term.ends_at_ms if delivery.cancel_term else None
         return Reason(
             "stopping",
-            f"{attempt.attempt_id} was asked to stop ({task.stop.because or task.stop.cause}), and that is {task.stop.step}; "
+            f"{attempt.attempt_id} was asked to stop ({stop.because or stop.cause}), and that is {stop.step}; "
             f"{where} has until then to say how it ended",
             "cancellation",
             until,

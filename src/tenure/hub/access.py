@@ -55,8 +55,6 @@ class Access:
         self._ledger = ledger
         self._known: dict[str, Principal] = {}
         self._changes = 0
-        self._revoked: set[str] = set()
-        """Since this start. Tokens are revoked by hand, so it stays small."""
 
     async def authenticate(self, header: str | None) -> Principal:
         """The principal behind an `Authorization` header.
@@ -89,15 +87,22 @@ class Access:
         except UnauthenticatedError:
             return False
 
-    def counts(self, who: Principal) -> bool:
-        """Is the token of somebody who was let in still good? For what goes on longer than a request."""
-        return who.credential_id not in self._revoked
+    async def counts(self, header: str | None) -> bool:
+        """Would this token be let in now? For what goes on longer than a request.
+
+        Raises:
+            UnavailableError: the record cannot be asked.
+        """
+        try:
+            await self.authenticate(header)
+        except UnauthenticatedError:
+            return False
+        return True
 
     def heard(self, committed: Committed) -> None:
         """Forget what a commit has changed."""
         for fact in committed.facts:
             if isinstance(fact, ev.CredentialRevoked):
-                self._revoked.add(fact.credential_id)
                 self._forget(fact.credential_id)
             elif isinstance(fact, _ABOUT_NODES):
                 self._forget(fact.node_id)

@@ -10,7 +10,7 @@ token still counts, and a revocation wakes every reader: a stream that nobody ma
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import final
 
 from tenure.core.events import CredentialRevoked
@@ -73,7 +73,7 @@ class Feed:
         stream: str | None,
         after: int,
         sight: Sight | None = None,
-        counts: Callable[[], bool] = lambda: True,
+        counts: Callable[[], Awaitable[bool]] | None = None,
     ) -> AsyncIterator[list[Recorded]]:
         """Events of one stream after a version, or (`stream` None) of all after a `seq`, as they become known. An
         empty list means that nothing has happened for a while. It ends once the reader's token counts no more.
@@ -81,10 +81,7 @@ class Feed:
         Raises:
             OverloadedError: as many follow as may.
         """
-        if self._count >= READERS:
-            raise OverloadedError(
-                f"{READERS} live streams are open; close one, or read pages.", limit=READERS
-            )
+        self.check_room()
         key = stream or ALL
         woken = asyncio.Event()
         self._readers.setdefault(key, {})[woken] = None
@@ -94,7 +91,7 @@ class Feed:
                 woken.clear()
                 while True:
                     found, following = await self.page(stream, after, PAGE, sight)
-                    if not counts():
+                    if counts is not None and not await counts():
                         return
                     if following == after:
                         break
@@ -118,13 +115,15 @@ class Feed:
         self, stream: str | None, after: int, limit: int, sight: Sight | None
     ) -> tuple[list[Recorded], int]:
         """At most `limit` events as `follow` gives them, and the place to go on from: the same one at the end. Where only
-        some may be seen it looks at more, a page at a time."""
+        some may be seen it looks at more, and at whole pages: to look for one event one by one would cost a read for each."""
         while True:
-            found = await self._read(stream, after, limit)
+            found = await self._read(stream, after, limit if sight is None else PAGE)
             if not found:
                 return [], after
-            after = found[-1].version if stream else found[-1].seq
             seen = found if sight is None else await sight.events(found)
+            if len(seen) > limit:
+                found = seen = seen[:limit]
+            after = found[-1].version if stream else found[-1].seq
             if seen:
                 return seen, after
 

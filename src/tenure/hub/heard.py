@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from tenure.core.access import Credential
 from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention
-from tenure.core.commands import Command, Reply, Submit
+from tenure.core.commands import Command, Reply, Said, Submit
 from tenure.core.delivery import Delivery, Now
 from tenure.core.effect import Effect
 from tenure.core.ids import AttemptId, NodeId, TaskId
 from tenure.core.late import Late
-from tenure.core.origin import Origin, Said
+from tenure.core.origin import Origin
 from tenure.core.recipient import Node, Recipient
 from tenure.core.schedule import Schedule
 from tenure.core.schedule_commands import AddSchedule

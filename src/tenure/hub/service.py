@@ -91,7 +91,9 @@ class Hub:
         self.sight: Sight | None = None
         """What this request may know; None: everything."""
         self.answering = asyncio.Lock()
+        """Held while questions are answered: whoever answers many at once reads them first (`AttentionDesk`)."""
         self.fleets: dict[tuple[str, ...], Any] = {}
+        """What `Queries` remembers of the fleet, by the projects of who asks; its kind stands there, which imports this."""
         self.stopping = asyncio.Event()
         age = Alarm(clock)
         self.room = WaitingRoom(age)

@@ -87,7 +87,7 @@ class Sight:
 
 
 def _bare(one: Any) -> Any:
-    bare = next((bare for kind, bare in _BARE.items() if isinstance(one, kind)), None)
+    bare = _BARE.get(type(one))
     return one if bare is None else bare(one)
 
 

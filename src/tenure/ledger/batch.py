@@ -17,10 +17,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.core.canonical import canonical
-from tenure.core.commands import Command
+from tenure.core.commands import Command, Said
 from tenure.core.decision import Decision
 from tenure.core.delivery import Now, Terms
-from tenure.core.origin import Said
 from tenure.core.recipient import Recipient
 from tenure.core.task import Task
 from tenure.core.world import World

@@ -28,7 +28,6 @@ from tenure.core.gate import Gate
 from tenure.core.ids import AttemptId, TaskId, address, attempt_id, effect_subject
 from tenure.core.late import Late, LateKind, late_id
 from tenure.core.limits import GRANTS
-from tenure.core.origin import Said
 from tenure.core.recipient import Node, Recipient, recipient_queues
 from tenure.core.review import Review
 from tenure.core.task import Task
@@ -53,9 +52,9 @@ if TYPE_CHECKING:
 def foresee(world: LoadedWorld, commands: Sequence[cm.Command]) -> None:
     """Load what these commands will look at."""
     wants = Wants(world)
-    plain = [one.command if isinstance(one, Said) else one for one in commands]
+    plain = [one.command if isinstance(one, cm.Said) else one for one in commands]
     plans = [_PLANS[type(command)](command, wants, world) for command in plain]
-    wants.key(Credential, *{one.origin.credential for one in commands if isinstance(one, Said)})
+    wants.key(Credential, *{one.origin.credential for one in commands if isinstance(one, cm.Said)})
     while plans := [plan for plan in plans if next(plan, _END) is None]:
         wants.load()
     wants.load()

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenure.cli.asking.address import Address
-from tenure.cli.asking.trusting import trusted_by
 from tenure.cli.process.data_files import local_hub_url, read_line
+from tenure.cli.process.trusting import trusted_by
 from tenure.errors import ConfigurationError, UnauthenticatedError
 
 if TYPE_CHECKING:

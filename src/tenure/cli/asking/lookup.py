@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tenure.cli.asking.address import address_of
 from tenure.cli.asking.task_name import TaskName, attempt_name, parse_task_name
-from tenure.cli.asking.trusting import trusted_by
+from tenure.cli.process.trusting import trusted_by
 from tenure.cli.text.counting import counted
 from tenure.errors import ConflictError, NotFoundError
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tenure import __version__
 from tenure.cli.asking.address import address_of
-from tenure.cli.asking.trusting import trusted_by
 from tenure.cli.check.finding import Finding, fail, ok, warn
 from tenure.cli.check.operating import check_operating
+from tenure.cli.process.trusting import trusted_by
 from tenure.cli.text.counting import counted
 from tenure.errors import TenureError
 

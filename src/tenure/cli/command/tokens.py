@@ -19,9 +19,7 @@ Token = Annotated[
         help="Its id (c_…), as `token list` shows it; or its name, if only one live token has it.",
     ),
 ]
-Because = Annotated[
-    str, typer.Option("--because", metavar="REASON", help="Why; it is kept in the record.")
-]
+Because = Annotated[str, typer.Option("--because", metavar="REASON", help="Why; it is kept in the record.")]
 
 app = family()
 token_app = commands_below(app, "token", "Issue, list and revoke tokens.")

@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tenure.cli.asking.trusting import trusted_by
 from tenure.cli.process.data_files import local_hub_url, local_token, node_part, read_line
+from tenure.cli.process.trusting import trusted_by
 from tenure.errors import ConfigurationError, ConflictError, TenureError, UnauthenticatedError
 from tenure.runtime.data_folder import write_atomically
 from tenure.runtime.settings import NodeSettings

@@ -11,10 +11,10 @@ import httpx
 from msgspec.structs import replace
 
 from tenure import __version__
-from tenure.cli.asking.trusting import ca_file_of, trusted_by
 from tenure.cli.process.data_files import node_part
 from tenure.cli.process.default_recipient import recipients_of
 from tenure.cli.process.draining import DrainingLegs, is_drained
+from tenure.cli.process.trusting import ca_file_of, trusted_by
 from tenure.node.daemon import NodeDaemon, NodeIdentity, NodeTools, Ready
 from tenure.node.link import HttpLegs
 from tenure.node.run.runners import LocalRunners

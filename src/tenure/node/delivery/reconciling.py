@@ -91,10 +91,8 @@ class Reconciling:
         now_ns = self._clock.boot_ns()
         if not self._is_due(now_ns):
             return
-        was_wanted, self._is_wanted = (
-            self._is_wanted,
-            False,
-        )  # whoever wants one from here on wants another one
+        # Whoever wants one from here on wants another one.
+        was_wanted, self._is_wanted = self._is_wanted, False
         try:
             # A snapshot that the hub has passed over was never compared with anything; the next one has a greater number.
             problem = None if await self._compare() else "the hub has heard a newer snapshot"

@@ -16,7 +16,6 @@ from litestar.response import Stream
 from tenure.core.access import Role
 from tenure.core.limits import INTEGER
 from tenure.errors import InvalidError
-from tenure.hub.access import Principal
 from tenure.hub.queries import check_page
 from tenure.hub.service import Hub
 from tenure.hub.views import event_body
@@ -98,15 +97,14 @@ async def _page_or_stream(
         hub = hub_of(request)
         hub.feed.check_room()
         mark_live(request.scope)
-        return Stream(
-            _sent(hub, request.user, stream, after), media_type=EVENT_STREAM, headers=STREAM_HEADERS
-        )
+        token = request.headers.get("authorization")
+        return Stream(_sent(hub, token, stream, after), media_type=EVENT_STREAM, headers=STREAM_HEADERS)
     return Response(await api_of(request).queries.events(stream, after, check_page(limit)))
 
 
-async def _sent(hub: Hub, who: Principal, stream: str | None, after: int) -> AsyncIterator[bytes]:
+async def _sent(hub: Hub, token: str | None, stream: str | None, after: int) -> AsyncIterator[bytes]:
     yield HELLO
-    async for found in hub.feed.follow(stream, after, hub.sight, lambda: hub.access.counts(who)):
+    async for found in hub.feed.follow(stream, after, hub.sight, lambda: hub.access.counts(token)):
         yield b"".join(sent_event(one, one.version if stream else one.seq) for one in found) or BEAT
 
 

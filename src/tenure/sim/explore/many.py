@@ -1,4 +1,4 @@
-"""Several worlds at once, each in a process of its own, the largest first."""
+"""Several worlds at once, each in a process of its own, in their order: most of the dear ones stand first."""
 
 from __future__ import annotations
 

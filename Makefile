@@ -11,7 +11,7 @@ export PYRIGHT_PYTHON_GLOBAL_NODE := 0
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYTHON
 
-.PHONY: help setup setup-base check format-check lint types imports tidy core test demo demo-race demo-recovery demo-cancel chaos fuzz bench coverage format lock audit sbom clean distclean
+.PHONY: help setup setup-base check format-check lint types imports tidy core test demo demo-race demo-recovery demo-cancel chaos fuzz mutants bench coverage format lock pages audit sbom clean distclean
 
 help: ## Say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,13 @@ format: setup ## Format the tree and mend what the linter can mend
 
 lock: setup-base ## Write requirements/*.txt anew from pyproject.toml (ARGS=--upgrade for newer releases)
 	@$(PY) tools/lock.py $(ARGS)
+
+# Each writes its page or pages; a test of each compares.
+PAGES := tools.diagrams tools.access tools.limits tools.threats tools.guarantees tools.proof tools.policy_table \
+	tests.sim.checkers tenure.runtime.settings_reference tenure.cli.reference tenure.servers.rest.reference
+
+pages: setup ## Write every generated page anew
+	@for page in $(PAGES); do $(PY) -m $$page || exit; done
 
 audit: setup ## Ask the package index what is known against the locked dependencies; fails if anything is, or if it could not be asked
 	@$(PY) -m tools.audit

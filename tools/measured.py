@@ -55,14 +55,16 @@ def hunted(text: str) -> Figures:
 
 
 def mutated(text: str) -> Figures:
-    total, killed, equivalent, left = _numbers(r"^all\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)$", text)
+    row = r"^all" + r"\s+(\d+)" * 5 + "$"
+    total, killed, equivalent, left, unjudged = _numbers(row, text)
     return Figures(
-        left,
+        left + unjudged,
         {
             "mutants": _number(total),
             "killed by a test": _number(killed),
             "argued to change nothing": _number(equivalent),
             "alive": _number(left),
+            **({"not judged": _number(unjudged)} if unjudged else {}),
         },
     )
 
@@ -131,7 +133,7 @@ def fuzzed(text: str) -> Figures:
 TAKES: dict[str, tuple[str, Callable[[str], Figures]]] = {
     "model-checker": ("tenure sim explore --json", explored),
     "planted-faults": ("tenure sim faults --json", hunted),
-    "mutants": ("python -m tests.mutation --stateful", mutated),
+    "mutants": ("python -m tests.mutation", mutated),
     "simulator": ("tenure sim run --seeds 1..10000 --jobs 2 --json", simulated),
     "simulated-disk": ("python -m tests.sim.disk --json", on_disk),
     "chaos": ("make chaos", chaotic),

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tenure.core import desk_commands as dc
+from tenure.core import desk_events as de
 from tenure.core.attempt import Verdict
 from tenure.core.circuit import LONGEST_MS, Circuit, open_until_ms, pause_ms
 from tenure.core.commands import Done
@@ -174,6 +175,51 @@ def test_attempts_that_were_under_way_when_it_opened_do_not_open_it_again(lab: L
     no_room(lab, held[1], retry_after_s=10)
     no_room(lab, held[2], retry_after_s=90)
     assert (circuit(lab).failures, circuit(lab).until_ms) == (1, lab.now.wall_ms + 90_000)
+
+
+def test_what_was_under_way_extends_a_circuit_only_by_what_is_later(lab: Lab) -> None:
+    node = shared(lab, "one")
+    for _ in range(3):
+        lab.submit(route="claude@one")
+    held = lab.claim(node, 3)
+    for delivery in held:
+        lab.ack(delivery)
+    no_room(lab, held[0], retry_after_s=60)
+    for delivery, retry_after_s, extended in ((held[1], 60, 0), (held[2], 61, 1)):
+        no_room(lab, delivery, retry_after_s=retry_after_s)
+        assert len([one for one in lab.events if isinstance(one, de.CircuitExtended)]) == extended
+
+
+def test_what_was_granted_before_a_circuit_opened_does_not_close_it_and_a_closed_one_is_not_closed_again(
+    lab: Lab,
+) -> None:
+    node = shared(lab, "one")
+    for _ in range(3):
+        lab.submit(route="claude@one")
+    held = lab.claim(node, 2)
+    for delivery in held:
+        lab.ack(delivery)
+    lab.pass_s(1)
+    no_room(lab, held[0], retry_after_s=5)
+    lab.report(held[1])
+    assert not circuit(lab).is_closed
+    lab.pass_s(5)
+    for _ in range(2):
+        lab.report(lab.work(node))
+    assert len([one for one in lab.events if isinstance(one, de.CircuitClosed)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("summary", "because"), [("too many requests", "too many requests"), ("", "http-busy")]
+)
+def test_a_circuit_says_why_it_is_open_in_the_words_of_the_node_or_by_the_rule(
+    lab: Lab, summary: str, because: str
+) -> None:
+    node = shared(lab, "one")
+    lab.submit(route="claude@one")
+    said = evidence(http_status=429)
+    lab.fail(lab.work(node), FailureClass.CAPACITY, evidence=said, summary=summary)
+    assert circuit(lab).because == because
 
 
 def test_a_shortage_of_the_machine_itself_concerns_no_other_machine(lab: Lab) -> None:

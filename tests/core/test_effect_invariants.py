@@ -16,8 +16,8 @@ from tenure.core.ids import EffectId
 from tenure.core.invariants import step_violations, world_violations
 from tenure.core.task import CancelStep, Stop, StopCause, Task
 from tenure.core.world import World
+from tests.core.broken_world import changed
 from tests.core.lab import Lab, pull_request
-from tests.core.test_recovery_invariants import changed
 
 STOP = Stop(1, CancelStep.REQUESTED, StopCause.PERSON, "no", "ann", 0)
 

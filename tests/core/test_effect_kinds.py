@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenure.core.canonical import canonical
 from tenure.core.effect_kind import (
     NO_SHA,
     PARAMS,
@@ -44,6 +45,18 @@ GOOD: dict[EffectKind, dict[str, Any]] = {
     EffectKind.HTTP: {"body": "{}", "path": "/hooks/x"},
 }
 P = EffectKind.PULL_REQUEST
+AT_THE_BOUND: list[tuple[EffectKind, dict[str, Any]]] = [
+    (P, {"title": "x" * REASON_LENGTH}),
+    (P, {"head": "x" * 200}),
+    (EffectKind.COMMENT, {"body": "x" * EFFECT_TEXT_BYTES}),
+    (EffectKind.LABEL, {"labels": ["x" * 50]}),
+    (EffectKind.LABEL, {"labels": [f"x{one}" for one in range(20)]}),
+    (EffectKind.STATUS, {"context": "x" * 100}),
+    (EffectKind.STATUS, {"url": "https://ci/1"}),
+    (EffectKind.HTTP, {"path": ""}),
+    (EffectKind.HTTP, {"path": "/" + "~" * 100}),
+]
+"""What is just taken; one more of it stands among what is refused."""
 BAD: list[tuple[EffectKind, dict[str, Any]]] = [
     (EffectKind.COMMIT, {"sha": SHA[:39]}),
     (EffectKind.COMMIT, {"tree": SHA + "\n"}),
@@ -128,6 +141,38 @@ def test_what_is_not_as_its_kind_asks_is_refused_with_the_reason(
     problem = parse(kind, {**GOOD[kind], **changes})
     assert isinstance(problem, str)
     assert problem
+
+
+@pytest.mark.parametrize(("kind", "changes"), AT_THE_BOUND)
+def test_what_is_just_within_its_bound_is_taken(kind: EffectKind, changes: dict[str, Any]) -> None:
+    assert isinstance(parse(kind, {**GOOD[kind], **changes}), Params)
+
+
+def test_parameters_as_a_whole_have_a_bound_before_anything_else_is_looked_at() -> None:
+    def problem(length: int) -> str:
+        return str(parse(EffectKind.LABEL, {"number": 7, "labels": ["x" * length]}))
+
+    room = EFFECT_PARAMS_BYTES - len(canonical(Label(number=7, labels=("",))))
+    assert problem(room) == "one to twenty labels of 1 to 50 printable characters"
+    assert (
+        problem(room + 1)
+        == f"{EFFECT_PARAMS_BYTES + 1} bytes of parameters are more than {EFFECT_PARAMS_BYTES}"
+    )
+
+
+def test_what_a_status_overwrites_is_every_other_state_of_its_context() -> None:
+    status = Status(sha=SHA, context="ci", state="error")
+    assert status.subject not in status.rivals
+    assert set(status.rivals) == {f"{SHA[:12]}:ci:{state}" for state in ("failure", "pending", "success")}
+
+
+@pytest.mark.parametrize(
+    ("content_type", "taken"),
+    [("text/plain; a=~", True), ("text/\x7f", False), ("text/\x1f", False), ("text/ü", False)],
+    ids=["printable", "delete", "control", "beyond ASCII"],
+)
+def test_a_content_type_is_printable_text(content_type: str, taken: bool) -> None:
+    assert (Http(body="x", content_type=content_type).problem() is None) is taken
 
 
 @pytest.mark.parametrize("kind", EffectKind)

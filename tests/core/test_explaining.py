@@ -12,6 +12,7 @@ from tenure.core.attempt import Hypothesis, Outcome, Relation, Verdict
 from tenure.core.explaining import (
     asked_by,
     came_to,
+    explain,
     facts_of,
     is_explained,
     judged,
@@ -34,6 +35,7 @@ from tenure.core.failure import (
 from tenure.core.findings import findings_of
 from tenure.core.ids import TaskId
 from tenure.core.policy import BUILT_IN, DEFAULT, Action
+from tenure.core.recovery import Situation
 from tenure.core.recovery_events import RecoveryDecided
 from tests.core.lab import Lab
 
@@ -90,6 +92,79 @@ def test_a_rule_that_asks_for_several_things_names_them_all() -> None:
     assert asked_by(rule) == (
         "check: killed for lack of memory and exit code 1, 2 or 3 and HTTP 429 and no start: ENOMEM and says capacity"
     )
+
+
+def test_a_rule_that_asks_for_one_thing_names_that_alone() -> None:
+    plain = Rule("x", 1, FailureClass.CAPACITY)
+    assert asked_by(replace(plain, signs=(Sign.OOM,))) == "killed for lack of memory"
+    assert asked_by(replace(plain, exit_codes=(75,))) == "exit code 75"
+
+
+@pytest.mark.parametrize(
+    ("evidence", "facts"),
+    [
+        (Evidence(timed_out=True), "it was ended at its time limit"),
+        (Evidence(oom=True), "it was killed for lack of memory"),
+        (Evidence(signal=9), "it died of signal 9"),
+        (Evidence(shell_signal=9), "a shell saw signal 9"),
+        (Evidence(start_error="ENOENT"), "it could not be started: ENOENT"),
+        (Evidence(exit_code=3), "exit code 3"),
+        (Evidence(exit_code=75, sysexit="EX_TEMPFAIL"), "exit code 75 (EX_TEMPFAIL)"),
+        (Evidence(http_status=429), "it met HTTP status 429"),
+        (Evidence(claimed_class=FailureClass.CAPACITY), "it named the class capacity"),
+        (Evidence(contradiction="two ends"), "its evidence disagrees with itself: two ends"),
+        (Evidence(retry_after_s=5.0), "it was told to come again after (seconds) 5.0"),
+        (Evidence(session_id="s_1"), "its session is s_1"),
+        (Evidence(score=0.5), "its score is 0.5"),
+        (
+            Evidence(checks=(CheckEnded(name="tests", ended=StepEnded(exit_code=2)),)),
+            "the check `tests` did not pass: exit code 2",
+        ),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_what_the_evidence_says_is_told_and_nothing_else(evidence: Evidence, facts: str) -> None:
+    assert facts_of(failed(evidence)) == (facts,)
+
+
+def test_the_session_that_was_reported_comes_before_the_one_in_the_evidence() -> None:
+    outcome = replace(failed(Evidence(session_id="s_1")), session_id="s_2")
+    assert facts_of(outcome) == ("its session is s_2",)
+
+
+@pytest.mark.parametrize(("summary", "told"), [("it broke", "it broke"), ("", "failed")])
+def test_of_evidence_that_cannot_be_read_the_nodes_word_is_told(summary: str, told: str) -> None:
+    outcome = Outcome(Verdict.FAILED, summary=summary, evidence="[]")
+    assert facts_of(outcome) == (f"its evidence cannot be read; its node said: {told}",)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "rules", "word"),
+    [
+        (failed(Evidence(exit_code=75)), ["ex-tempfail"], False),
+        (failed(Evidence(exit_code=75), rule="before-start/no_room"), [], True),
+        (Outcome(Verdict.TIMED_OUT), [], False),
+    ],
+    ids=["the rules were asked", "the node knew better", "a time limit"],
+)
+def test_an_explanation_says_whether_the_rules_or_the_node_had_the_word(
+    lab: Lab, outcome: Outcome, rules: list[str], word: bool
+) -> None:
+    _, task_id, _ = lab.running()
+    attempt = replace(lab.attempt(task_id), outcome=outcome)
+    found = explain(
+        Situation(
+            task=lab.task(task_id),
+            attempt=attempt,
+            policy=DEFAULT,
+            findings=findings_of(outcome, DEFAULT),
+            recipient=None,
+            now_ms=0,
+        )
+    )
+    assert [one.rule.name for one in found.matched if one.decides] == rules
+    assert found.word is word
+    assert found.facts == facts_of(outcome)
 
 
 def test_the_check_that_failed_is_judged_and_not_the_harness() -> None:

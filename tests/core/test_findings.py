@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tenure.core.attempt import Outcome, Verdict
-from tenure.core.failure import EX_TEMPFAIL, FailureClass, Rule
+from tenure.core.failure import EX_TEMPFAIL, UNCLASSIFIED, FailureClass, Rule
 from tenure.core.findings import findings_of
 from tenure.core.limits import FEEDBACK_BYTES
 from tenure.core.policy import DEFAULT
@@ -42,6 +42,20 @@ def test_what_was_met_before_the_start_stays_as_the_node_says() -> None:
     assert findings_of(outcome, DEFAULT).failure_class is FailureClass.CONFIGURATION
 
 
+def test_without_evidence_the_nodes_rule_and_class_stand_or_else_nobody_knows() -> None:
+    for told, rule, found in (
+        (FailureClass.CONFLICT, "their-rule", (FailureClass.CONFLICT, "their-rule")),
+        (FailureClass.CONFLICT, None, (FailureClass.CONFLICT, "told")),
+        (None, "their-rule", (FailureClass.CONTRADICTION, "their-rule")),
+        (None, None, (FailureClass.CONTRADICTION, UNCLASSIFIED)),
+    ):
+        seen = findings_of(failed(told, "[]", failure_rule=rule), DEFAULT)
+        assert (seen.failure_class, seen.rule) == found
+        assert seen.signature == signature(str(found[0]), found[1], "")
+    seen = findings_of(Outcome(Verdict.TIMED_OUT, summary="slow"), DEFAULT)
+    assert seen.signature == signature("timed_out", "", "slow")
+
+
 def test_a_failure_that_nobody_can_name_is_a_contradiction_and_a_time_limit_has_no_class() -> None:
     assert findings_of(failed(), DEFAULT).failure_class is FailureClass.CONTRADICTION
     assert findings_of(Outcome(Verdict.TIMED_OUT), DEFAULT).failure_class is None
@@ -63,6 +77,7 @@ def test_the_output_of_the_check_that_did_not_pass_is_what_the_next_attempt_is_t
         ('{"base_sha":"main"}', None),
         ('{"base_sha":"' + "A" * 40 + '"}', None),
         ('{"base_sha":7}', None),
+        ('{"other":7}', None),
         ("{", None),
         (None, None),
     ],

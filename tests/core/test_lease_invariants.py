@@ -15,8 +15,8 @@ from tenure.core.invariants import step_violations, world_violations
 from tenure.core.late import Late
 from tenure.core.task import CancelStep, Task, TaskState
 from tenure.core.world import World
+from tests.core.broken_world import changed
 from tests.core.lab import SCOPE, Lab
-from tests.core.test_recovery_invariants import changed
 
 Step = tuple[World, World]
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core.failure import FailureClass, Rule, Sign
-from tenure.core.limits import POLICY_RESPONSES, POLICY_RULES
+from tenure.core.limits import NAME_LENGTH, POLICY_RESPONSES, POLICY_RULES
 from tenure.core.policy import (
     BUILT_IN,
     DEFAULT,
@@ -21,6 +21,7 @@ from tenure.core.policy import (
     Policy,
     Response,
     UnknownRule,
+    back_off_of,
     chain_of,
     policy_problems,
     response_to,
@@ -28,6 +29,11 @@ from tenure.core.policy import (
 from tests.core.lab import Lab
 
 MINE = replace(DEFAULT, name="mine")
+
+
+def with_rule(**fields: Any) -> Policy:
+    rule = Rule("own", 3, FailureClass.CAPACITY, signs=(Sign.OOM,))
+    return replace(MINE, rules=(*MINE.rules, replace(rule, **fields)))
 
 
 def with_response(name: str, response: Response) -> Policy:
@@ -59,6 +65,20 @@ def test_a_policy_that_loops_shows_its_way() -> None:
     )
     assert "responses.validation loops: validation → one → two → one" in policy_problems(policy)
     assert [name for name, _ in chain_of(policy, FailureClass.VALIDATION)] == ["validation", "one", "two"]
+
+
+def test_a_name_that_nobody_has_is_the_one_problem_and_no_loop() -> None:
+    problems = policy_problems(with_response("validation", Response(Action.REVISE, otherwise="nobody")))
+    assert len(problems) == 1
+    assert "names 'nobody'" in problems[0]
+
+
+def test_a_quota_is_left_alone_as_the_policy_backs_off_from_it_wherever_that_stands_in_the_chain() -> None:
+    back_off, hold = Response(Action.BACK_OFF, first_s=7), Response(Action.ESCALATE, first_s=9)
+    elsewhere = Response(Action.ELSEWHERE, otherwise="later", first_s=8)
+    policy = with_response("capacity", elsewhere)
+    assert back_off_of(replace(policy, responses={**policy.responses, "later": back_off})) == back_off
+    assert back_off_of(replace(policy, responses={**policy.responses, "later": hold})) == elsewhere
 
 
 @pytest.mark.parametrize("action", [Action.AGAIN, Action.BACK_OFF])
@@ -94,6 +114,28 @@ def test_a_repeat_is_found_at_the_end_of_a_chain_too() -> None:
         (with_response("capacity", Response(Action.BACK_OFF, first_s=10, most_s=5)), "first_s is 10"),
         (with_response("capacity", Response(Action.BACK_OFF, most=0)), "most is 0"),
         (with_response("capacity", Response(Action.BACK_OFF, most_s=2**60)), "most_s 115"),
+        (replace(MINE, name="x" * NAME_LENGTH), None),
+        (replace(MINE, name="x" * (NAME_LENGTH + 1)), "name is 'xxx"),
+        (replace(MINE, version=1_000_000), None),
+        (replace(MINE, version=1_000_001), "version is 1000001"),
+        (with_rule(name="x" * NAME_LENGTH), None),
+        (with_rule(name="x" * (NAME_LENGTH + 1)), "is no name"),
+        (with_rule(exit_codes=(0, 255)), None),
+        (with_rule(exit_codes=(256,)), "exit_codes are 0 to 255"),
+        (with_rule(exit_codes=(-1,)), "exit_codes are 0 to 255"),
+        (with_rule(http_statuses=(100, 599)), None),
+        (with_rule(http_statuses=(600,)), "http_statuses are 100 to 599"),
+        (with_rule(http_statuses=(99,)), "http_statuses are 100 to 599"),
+        (with_rule(rank=0), None),
+        (with_rule(rank=9), None),
+        (with_rule(rank=10), "rank is 10"),
+        (with_rule(rank=-1), "rank is -1"),
+        (with_response("capacity", Response(Action.BACK_OFF, first_s=1, most_s=1)), None),
+        (with_response("capacity", Response(Action.BACK_OFF, most_s=30 * 86_400)), None),
+        (with_response("capacity", Response(Action.BACK_OFF, most_s=30 * 86_400 + 1)), "most_s 2592001"),
+        (with_response("capacity", Response(Action.BACK_OFF, most=1)), None),
+        (with_response("capacity", Response(Action.BACK_OFF, most=1000)), None),
+        (with_response("capacity", Response(Action.BACK_OFF, most=1001)), "most is 1001"),
     ],
 )
 def test_what_can_never_work_is_said_in_words(policy: Policy, words: str | None) -> None:

@@ -25,17 +25,8 @@ from tenure.core.recipient import Recipient
 from tenure.core.review import About, Review
 from tenure.core.task import Task
 from tenure.core.world import World
+from tests.core.broken_world import changed
 from tests.core.lab import Lab, evidence
-
-
-def changed(world: World, kind: Any, key: str, **changes: Any) -> World:
-    """The same world with one thing otherwise."""
-    other = World()
-    other.entities = {one: dict(entities) for one, entities in world.entities.items()}
-    found = other.find(kind, key)
-    assert found is not None
-    other.put(replace(found, **changes))
-    return other
 
 
 def asked(lab: Lab) -> tuple[TaskId, World]:

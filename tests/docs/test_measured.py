@@ -37,7 +37,11 @@ chaos: seed 7, 1800 s of faults
   alive with an attempt's marker: 0; left running: 0
 violations: 0
 """
-MUTANTS = "\nmodule   mutants   killed  equivalent   open\nattempt  40  40  0  0\nall      4100     3990         110      0\n"
+MUTANTS = """
+module   mutants   killed  equivalent   open   unjudged
+attempt       40       40           0      0          0
+all         4100     3990         110      0          0
+"""
 HOSTILE = "get_task   90  80/10\n8100 requests, 0 findings\n0 findings in 40 s\n"
 FUZZED = (
     "decoder executions\ncodec   1200  300  4  0  90\nlegs   800  30  4  0  90\n2 decoders, 0 with findings\n"
@@ -73,6 +77,16 @@ def test_what_is_printed_as_text_is_read(name: str, text: str, figures: dict[str
 def test_a_summary_with_violations_counts_them() -> None:
     assert read("chaos", CHAOS.replace("violations: 0", "violations: 3")).violations == 3
     assert read("mutants", MUTANTS.replace("110      0", "100     10")).violations == 10
+
+
+def test_a_mutant_that_was_not_judged_is_no_success(tmp_path: Path) -> None:
+    words = ["-m", "tests.mutation", "--known", "--only", "proof", "--cache", str(tmp_path)]
+    ran = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    )
+    found = read("mutants", ran.stdout)
+    assert found.figures["killed by a test"] == "0"
+    assert str(found.violations) == found.figures["not judged"] != "0"
 
 
 def test_what_is_something_else_is_refused_with_the_command_that_it_should_come_from() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tenure.core.access import Role
 from tenure.core.canonical import text_digest
-from tenure.errors import ForbiddenError, UnauthenticatedError
+from tenure.errors import FaultError, ForbiddenError, UnauthenticatedError
 from tenure.hub.access import Principal, require
 from tenure.wire.api import TokenRequest
 from tests.hub.lab import ANN, Lab
@@ -109,3 +109,10 @@ async def test_what_is_remembered_has_a_bound(monkeypatch: pytest.MonkeyPatch) -
             await lab.hub.admit(f"t{number}", Role.VIEWER, f"tnr_{number}")
             await lab.hub.access.authenticate(f"Bearer tnr_{number}")
             assert len(lab.hub.access._known) <= 2
+
+
+async def test_a_bound_token_never_reaches_the_whole_hub_for_want_of_an_origin() -> None:
+    async with Lab().running() as lab:
+        assert lab.hub.for_request(Principal("node", Role.NODE)) is lab.hub
+        with pytest.raises(FaultError, match="bob"):
+            lab.hub.for_request(Principal("bob", Role.VIEWER, projects=("blue",)))

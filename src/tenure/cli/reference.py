@@ -55,7 +55,7 @@ Of every command, after `sysexits.h`:
 | code | meaning |
 | --- | --- |
 | 0 | done |
-| 1 | `doctor` found something that must be mended; `demo` found something that is not so; `down` could not end something |
+| 1 | `doctor` found something that must be mended; `demo` or `sim` found something that is not so; `down` could not end something |
 {errors}
 | 130 | interrupted (Ctrl-C) |
 | 141 | whoever read the output went away |

@@ -30,7 +30,7 @@ def accounts_of(draft: Draft, task: Task) -> list[Account]:
 def hold_back(draft: Draft, task: Task, attempt: Attempt) -> Hold | None:
     """What keeps this Task from being granted now, beside its recipient: its key, a challenge, or its accounts."""
     key = task.spec.concurrency_key
-    gate = draft.find(Gate, key) if key is not None else None
+    gate = draft.find(Gate, key or "")
     if gate is not None and gate.holder is not None and gate.holder != task.task_id:
         because = f"{gate.holder} has its concurrency key {gate.gate_id!r}"
         return Hold(HoldKind.KEY, gate_subject(gate.gate_id), because)
@@ -172,7 +172,7 @@ def _not_charged(draft: Draft, task: Task, delivery: Delivery) -> tuple[str, ...
 
 def free_key(draft: Draft, task: Task) -> None:
     key = task.spec.concurrency_key
-    gate = draft.find(Gate, key) if key is not None else None
+    gate = draft.find(Gate, key or "")
     if gate is not None and gate.holder == task.task_id:
         draft.emit(rv.KeyReleased(task_id=task.task_id, key=gate.gate_id))
 

@@ -21,8 +21,7 @@ def ask(draft: Draft, kind: AttentionKind, subject: str, summary: str, facts: di
     has closed it; if it closed by itself, they are news."""
     text = canonical(facts).decode()
     before = draft.find(Attention, item_id(kind, subject))
-    is_told = before is not None and (before.open or before.closed_by is not None)
-    if before is not None and is_told and before.facts == text and before.summary == summary:
+    if before is not None and _is_told(before) and (before.facts, before.summary) == (text, summary):
         return
     if _is_of_hub(subject):
         draft.emit(ev.HubAttentionOpened(kind=kind, subject=subject, summary=summary, facts=text))
@@ -43,6 +42,10 @@ def ask(draft: Draft, kind: AttentionKind, subject: str, summary: str, facts: di
                 counted=severity_of(kind) is not Severity.INFO,
             )
         )
+
+
+def _is_told(item: Attention) -> bool:
+    return item.open or item.closed_by is not None
 
 
 def settle(draft: Draft, kind: AttentionKind, subject: str, because: str, *, by: str | None = None) -> None:

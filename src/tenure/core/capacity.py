@@ -7,12 +7,12 @@ what never reached its provider says nothing of that."""
 from __future__ import annotations
 
 from tenure.core import desk_events as de
-from tenure.core.attempt import Attempt, Verdict
+from tenure.core.attempt import Attempt, Outcome, Verdict
 from tenure.core.circuit import Circuit, is_news, open_until_ms, pause_ms
 from tenure.core.delivery import Delivery
 from tenure.core.draft import Draft
 from tenure.core.failure import FailureClass
-from tenure.core.findings import Findings, findings_of
+from tenure.core.findings import findings_of
 from tenure.core.policy import back_off_of
 from tenure.core.policy_choice import policy_named
 from tenure.core.recipient import Recipient
@@ -24,21 +24,28 @@ SAYS_NOTHING = (Verdict.CANCELED, Verdict.UNKNOWN)
 
 def mind_circuits(draft: Draft, task: Task, attempt: Attempt) -> None:
     """Leave a quota alone that has no room; close the circuit of one that has served."""
-    if attempt.last_delivery is None or attempt.outcome is None or attempt.verdict in SAYS_NOTHING:
+    if attempt.outcome is None or attempt.verdict in SAYS_NOTHING:
         return
-    delivery = draft.get(Delivery, attempt.last_delivery)
+    delivery = draft.get(Delivery, attempt.last_delivery or "")
     quotas = draft.get(Recipient, delivery.recipient).quotas
-    if not is_failure(attempt):
+    if is_failure(attempt):
+        _mind_failure(draft, task, attempt, attempt.outcome, quotas)
+    else:
         _close(draft, delivery, quotas, f"{attempt.attempt_id} was served")
-        return
+
+
+def _mind_failure(
+    draft: Draft, task: Task, attempt: Attempt, outcome: Outcome, quotas: tuple[str, ...]
+) -> None:
+    delivery = draft.get(Delivery, attempt.last_delivery or "")
     policy = policy_named(draft, attempt.spec.policy)
-    findings = findings_of(attempt.outcome, policy, attempt.spec.checks)
+    findings = findings_of(outcome, policy, attempt.spec.checks)
     if findings.failure_class is FailureClass.CAPACITY:
         quota = quotas[0 if findings.is_local else -1]
         times = max(task.tally.waits, _failures(draft, quota))
         wait_ms = pause_ms(attempt.attempt_id, times, back_off_of(policy))
         until_ms = open_until_ms(draft.now.wall_ms, wait_ms, findings.retry_after_s, findings.reset_at_ms)
-        _open(draft, attempt, findings, quota, until_ms)
+        _open(draft, delivery, quota, until_ms, outcome.summary or findings.rule)
     elif findings.is_local:
         _close(draft, delivery, quotas[:-1], f"{attempt.attempt_id} found room on its machine")
     else:
@@ -50,14 +57,11 @@ def _failures(draft: Draft, quota: str) -> int:
     return circuit.failures if circuit is not None else 0
 
 
-def _open(draft: Draft, attempt: Attempt, findings: Findings, quota: str, until_ms: int) -> None:
+def _open(draft: Draft, delivery: Delivery, quota: str, until_ms: int, because: str) -> None:
     known = draft.find(Circuit, quota)
-    if is_news(known, draft.get(Delivery, attempt.last_delivery or "")):
-        said = attempt.outcome.summary if attempt.outcome else ""
+    if is_news(known, delivery):
         draft.emit(
-            de.CircuitOpened(
-                quota=quota, until_ms=until_ms, because=said or findings.rule, attempt=attempt.attempt_id
-            )
+            de.CircuitOpened(quota=quota, until_ms=until_ms, because=because, attempt=delivery.attempt_id)
         )
     elif known is not None and until_ms > known.until_ms:
         draft.emit(de.CircuitExtended(quota=quota, until_ms=until_ms))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tenure.core import events as ev
 from tenure.core.accounting import free_key
 from tenure.core.asking import ask, settle
-from tenure.core.attempt import Answer, Attempt, ChangeKind, Relation, Verdict
+from tenure.core.attempt import Answer, Attempt, ChangeKind, Outcome, Relation, Verdict
 from tenure.core.attention import AttentionKind
 from tenure.core.cancellation import finish_cancel
 from tenure.core.capacity import mind_circuits
@@ -62,10 +62,9 @@ def ask_person(draft: Draft, task: Task, attempt: Attempt, reason: str) -> None:
     if most is not None and task.tally.interruptions >= most:
         exhaust(draft, task, ("interruptions",))
         return
-    question = (attempt.outcome.summary if attempt.outcome else "") or reason
-    evidence = reported(attempt.outcome) if attempt.outcome else None
-    facts = {"question": question, "options": list(evidence.options) if evidence else []}
-    ask(draft, AttentionKind.ASKED, attempt.attempt_id, question or "it asks a person", facts)
+    evidence = reported(attempt.outcome or Outcome(Verdict.ASKED))
+    facts = {"question": reason, "options": list(evidence.options) if evidence else []}
+    ask(draft, AttentionKind.ASKED, attempt.attempt_id, reason, facts)
 
 
 def go_on(draft: Draft, task_id: TaskId) -> None:
@@ -73,7 +72,7 @@ def go_on(draft: Draft, task_id: TaskId) -> None:
     settled, or there was none (`reconcile_first`). What was decided about an Attempt is not decided again."""
     task = draft.get(Task, task_id)
     attempt = draft.newest_attempt(task)
-    if task.is_terminal or task.lease is not None or task.open_effects or attempt.verdict is None:
+    if task.is_terminal or task.open_effects or attempt.verdict is None:
         return
     if task.is_cancel_requested:
         finish_cancel(draft, task)
@@ -92,8 +91,8 @@ def go_on(draft: Draft, task_id: TaskId) -> None:
 
 
 def _end(draft: Draft, attempt: Attempt) -> None:
-    reason = (attempt.outcome.summary if attempt.outcome else "") or str(attempt.verdict)
-    state = TASK_END_OF[attempt.verdict or Verdict.CANCELED]
+    outcome = attempt.outcome or Outcome(Verdict.CANCELED)
+    state, reason = TASK_END_OF[outcome.verdict], outcome.summary or str(outcome.verdict)
     # It was given to somebody and has ended well, so there is no question left that its end could answer.
     draft.emit(ev.TaskEnded(task_id=attempt.task_id, state=state, reason=reason))
 
@@ -101,10 +100,10 @@ def _end(draft: Draft, attempt: Attempt) -> None:
 def answer_by_policy(draft: Draft, task: Task, attempt: Attempt) -> None:
     """Answer an unknown Attempt with `rerun` elsewhere, if its policy says so and nothing could have happened outside that
     is not in the record: it was isolated, so every Effect went through us, and all of them are known."""
-    if attempt.answer is not None or attempt.last_delivery is None or task.is_stopping:
+    if attempt.answer is not None or task.is_stopping:
         return  # who asked it to stop says what comes next
     policy = policy_named(draft, attempt.spec.policy)
-    delivery = draft.get(Delivery, attempt.last_delivery)
+    delivery = draft.get(Delivery, attempt.last_delivery or "")
     isolated = delivery.isolation not in (None, OPEN)
     route = attempt.spec.route or task.spec.route
     spec = elsewhere(attempt.spec, route, delivery.recipient, others_for(draft, task, attempt))
@@ -141,7 +140,7 @@ def answer_by_policy(draft: Draft, task: Task, attempt: Attempt) -> None:
 
 def ask_unknown(draft: Draft, attempt: Attempt, reason: str) -> None:
     """Open the question about an unknown Attempt, or raise its version because more evidence has come."""
-    recipient = draft.get(Delivery, attempt.last_delivery).recipient if attempt.last_delivery else "?"
+    recipient = draft.get(Delivery, attempt.last_delivery or "").recipient
     late = draft.world.reports_of(attempt.attempt_id)
     changed_ones = [
         one for one in draft.changes.get(Late, {}).values() if one.attempt_id == attempt.attempt_id

@@ -137,9 +137,8 @@ def _go_on(draft: Draft, command: RaiseBudget) -> None:
 
 def decide_give_up(draft: Draft, command: GiveUp) -> Done | Refusal:
     """End a Task that waits for a person, as failed."""
-    task = draft.find(Task, command.task_id)
     item = draft.find(Attention, command.item_id)
-    if task is None or item is None or not item.subject.startswith(command.task_id):
+    if item is None or not item.subject.startswith(command.task_id):
         return Refusal("not_found", f"there is no question {command.item_id[:120]} about {command.task_id}.")
     words = f"ended by {command.by}: {command.because}"[:REASON_LENGTH]
     if not item.open:
@@ -147,6 +146,7 @@ def decide_give_up(draft: Draft, command: GiveUp) -> Done | Refusal:
     refusal = unread_refusal(item, command.item_version, command.because)
     if refusal is not None:
         return refusal
+    task = draft.get(Task, command.task_id)
     is_over = draft.newest_attempt(task).verdict is not None
     if item.kind not in GIVING_UP or task.is_terminal or not is_over:
         return Refusal(
@@ -164,9 +164,8 @@ def decide_give_up(draft: Draft, command: GiveUp) -> Done | Refusal:
 
 def decide_challenge(draft: Draft, command: Challenge) -> Done | Refusal:
     """Challenge an ended Attempt. Whoever depends on its Task waits for the answer."""
-    task = draft.find(Task, command.task_id)
     attempt = draft.find(Attempt, attempt_id(command.task_id, command.number))
-    if task is None or attempt is None:
+    if attempt is None:
         return Refusal("not_found", f"there is no Attempt {command.task_id}/{command.number}.")
     refusal = _challenge_refusal(command, attempt)
     if refusal is not None:

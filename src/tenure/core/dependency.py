@@ -66,9 +66,9 @@ def decide_release(draft: Draft, command: ReleaseDependent) -> Done:
     continuing is for. One whose challenge was upheld takes that back."""
     task = draft.find(Task, command.task_id)
     ended = draft.find(Task, command.dependency)
-    if task is None or ended is None or not ended.is_terminal or task.is_terminal:
+    if task is None or ended is None or task.is_terminal:
         return Done(replayed=True)
-    if ended.cancel_tree and ended.state is TaskState.CANCELED and ended.task_id in task.spec.dependencies:
+    if ended.is_terminal and ended.cancel_tree and ended.task_id in task.spec.dependencies:
         because = f"{ended.task_id}, which it waits for, was canceled with all that waits for it"
         decide_cancel(draft, Cancel(task.task_id, "tenure", because, tree=True))
         return Done()
@@ -83,8 +83,6 @@ def decide_release(draft: Draft, command: ReleaseDependent) -> Done:
 def _tell(draft: Draft, task: Task, ended: Task, dependency: TaskId) -> bool:
     """Tell it of one of its dependencies, as which `ended` counts; whether that changed anything."""
     task = draft.get(Task, task.task_id)
-    if task.is_terminal:
-        return False
     standing = standing_of(draft, task.spec, ended)
     if dependency != ended.task_id:  # what continues it has completed
         standing = Standing.MET if dependency in task.spec.after else Standing.WAITS
@@ -119,14 +117,13 @@ def fall_back(draft: Draft, task: Task) -> bool:
 def _has_failed_since(draft: Draft, task: Task, dependency: TaskId) -> bool:
     met_by = task.met_through.get(dependency, dependency)
     review = draft.find(Review, met_by)  # most have none, and then nothing more is looked at
-    return review is not None and review.is_upheld and is_disproved(review, draft.get(Task, met_by))
+    return review is not None and is_disproved(review, draft.get(Task, met_by))
 
 
 def decide_waive(draft: Draft, command: WaiveDependencies) -> Done | Refusal:
     """Let a Task go on without what did not complete, on a person's word."""
-    task = draft.find(Task, command.task_id)
     item = draft.find(Attention, item_id(AttentionKind.DEPENDENCY_FAILED, command.task_id))
-    if task is None or item is None:
+    if item is None:
         return Refusal("not_found", f"nobody is asked what {command.task_id} depends on.")
     words = f"waived by {command.by}: {command.because}"[:REASON_LENGTH]
     if not item.open:
@@ -134,6 +131,7 @@ def decide_waive(draft: Draft, command: WaiveDependencies) -> Done | Refusal:
     refusal = unread_refusal(item, command.item_version, command.because)
     if refusal is not None:
         return refusal
+    task = draft.get(Task, command.task_id)
     for dependency in task.failed_dependencies:
         draft.emit(
             rv.DependencyWaived(

@@ -17,7 +17,6 @@ from tenure.core.attempt import AttemptState
 from tenure.core.attention import AttentionKind
 from tenure.core.canonical import canonical, digest
 from tenure.core.commands import Proof, Refusal
-from tenure.core.concluding import go_on
 from tenure.core.delivery import Delivery, is_over
 from tenure.core.draft import Draft
 from tenure.core.effect import Effect, EffectState, short_name
@@ -208,9 +207,8 @@ def _same_meaning(draft: Draft, command: BeginEffect, task: Task) -> Effect | No
     params = command.params
     found = draft.world.effects_of(task.task_id, params.kind, params.subject)
     found = [one for one in found if one.target == command.target]
-    for identity in (params.identity, params.twin):
-        if identity is not None:
-            found += draft.world.effects_known_as(f"{command.target}#{identity}")
+    for identity in filter(None, (params.identity, params.twin)):
+        found += draft.world.effects_known_as(f"{command.target}#{identity}")
     standing = [one for one in found if _stands(one)]
     return next((one for one in standing if one.quarantined), standing[-1] if standing else None)
 
@@ -266,8 +264,8 @@ def _stands_for(draft: Draft, same: Effect, task: Task, delivery: Delivery, key:
         problem = "quarantined"
     # Asked again within its own Attempt it says nothing new; beyond the bound it is answered and not recorded.
     most = (draft.attempt(task.task_id, delivery.number).spec.scope or Scope()).most
-    is_news = not (mine and same.task_id == task.task_id) and task.effects < most
-    if problem is None and not replayed and is_news:
+    is_news = not mine and task.effects < most
+    if problem is None and is_news:
         draft.emit(
             ev.EffectAdopted(
                 task_id=task.task_id,
@@ -284,9 +282,9 @@ def _intend(
     draft: Draft, command: BeginEffect, task: Task, delivery: Delivery, known: Effect | None, key: str
 ) -> EffectAnswer:
     params = command.params
-    scope = draft.attempt(task.task_id, delivery.number).spec.scope
-    approval = scope is not None and params.kind in scope.approval
-    before = _same_meaning(draft, command, task) if command.again else None
+    scope = draft.attempt(task.task_id, delivery.number).spec.scope or Scope()
+    approval = params.kind in scope.approval
+    before = _same_meaning(draft, command, task)
     if before is not None and (not before.has_ended or before.quarantined):
         return EffectAnswer(before.effect_id, before.state, adopted=True, problem="effect_pending")
     identity = identity_of(command.target, params.identity, task.task_id, key)
@@ -358,7 +356,6 @@ def decide_issue_effect(draft: Draft, command: IssueEffect) -> EffectAnswer | Re
                 reason=f"never called: {refusal.message}",
             )
         )
-        go_on(draft, effect.task_id)
         return EffectAnswer(effect.effect_id, EffectState.ABSENT, problem=refusal.code)
     draft.emit(
         ev.EffectIssued(

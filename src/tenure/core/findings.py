@@ -6,8 +6,6 @@ word standing. It may also have been cut: what the rules ask about is kept by th
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from msgspec import Struct
 
@@ -117,7 +115,7 @@ def judged(outcome: Outcome) -> Evidence | None:
     """The evidence that the rules are asked about: of the check that did not pass, else of the harness. None where there
     is nothing to ask: a time limit, or a failure before the start, of which the node has seen more than any rule asks."""
     evidence = reported(outcome)
-    if is_time_limit(outcome) or evidence is None:
+    if is_time_limit(outcome):
         return None
     if (outcome.failure_rule or "").startswith(f"{UNSTARTED}/"):
         return None
@@ -150,7 +148,7 @@ def said_by(outcome: Outcome) -> str:
     check = failed_check(evidence)
     tail = check.ended.output_tail if check is not None else evidence.output_tail if evidence else ""
     last = next((line.strip() for line in reversed(tail.splitlines()) if line.strip()), "")
-    if not last or last in outcome.summary:
+    if last in outcome.summary:
         return outcome.summary
     return f"{outcome.summary}: {last[:LAST_LINE]}" if outcome.summary else last[:LAST_LINE]
 
@@ -182,10 +180,10 @@ def _new_base(evidence: Evidence | None) -> str | None:
     if evidence is None or evidence.details is None:
         return None
     try:
-        base: Any = msgspec.json.decode(evidence.details, type=Details).base_sha
+        base = msgspec.json.decode(evidence.details, type=Details).base_sha
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
-    is_full = isinstance(base, str) and len(base) in (40, 64) and set(base) <= set("0123456789abcdef")
+    is_full = base is not None and len(base) in (40, 64) and set(base) <= set("0123456789abcdef")
     return base if is_full else None
 
 

@@ -51,12 +51,6 @@ def _task_violations(world: World, task: Task) -> list[str]:
         found.append(
             f"one_owner: {name} holds fence {task.fence}, its lease {held.fence} of {held.attempt_id}"
         )
-    if task.is_terminal and newest.state is not AttemptState.ENDED:
-        found.append(f"no_resurrection: {name} has ended with an open Attempt")
-    if task.is_terminal and task.is_cancel_requested and task.state is not TaskState.CANCELED:
-        found.append(f"no_resurrection: {name} was to be canceled and ended {task.state}")
-    if task.is_terminal and task.queue_key is not None:
-        found.append(f"no_resurrection: {name} has ended and is in a queue")
     if task.queue_key is not None and (newest.state is not AttemptState.PENDING or task.is_cancel_requested):
         found.append(f"one_owner: {name} is in a queue while {newest.state}, cancel {task.cancel_step}")
     moves = task.is_terminal or held is not None or task.queue_key is not None
@@ -67,11 +61,25 @@ def _task_violations(world: World, task: Task) -> list[str]:
         found.append(
             f"never_silent: {name} ({task.state}, {newest.state}) neither moves nor waits for anything"
         )
+    if task.is_terminal:
+        found += _end_violations(task, newest)
     for number in range(1, task.attempts):
         earlier = world.find(Attempt, attempt_id(task.task_id, number))
         if earlier is None or earlier.state is not AttemptState.ENDED:
             found.append(f"one_owner: {name}/{number} is open beside a successor")
     return found
+
+
+def _end_violations(task: Task, newest: Attempt) -> list[str]:
+    wrong = (
+        ("has ended with an open Attempt", newest.state is not AttemptState.ENDED),
+        ("has ended and is in a queue", task.queue_key is not None),
+        (
+            f"was to be canceled and ended {task.state}",
+            task.is_cancel_requested and task.state is not TaskState.CANCELED,
+        ),
+    )
+    return [f"no_resurrection: {task.task_id} {what}" for what, holds in wrong if holds]
 
 
 def _delivery_violations(world: World, delivery: Delivery) -> list[str]:
@@ -104,8 +112,9 @@ def _recipient_violations(world: World, recipient: Recipient) -> list[str]:
     must: set[str] = set()
     for attempt in world.every(Attempt):
         last = world.find(Delivery, attempt.last_delivery or "")
-        is_here = attempt.verdict is Verdict.UNKNOWN and last is not None and last.recipient == where
-        if is_here and (attempt.answer not in FINAL_ANSWERS or last.slot):
+        if attempt.verdict is not Verdict.UNKNOWN or last is None or last.recipient != where:
+            continue
+        if attempt.answer not in FINAL_ANSWERS or last.slot:
             must.add(attempt.attempt_id)
     if sorted(must) != sorted(recipient.blocks):
         found.append(f"no_guess: {where} is blocked by {recipient.blocks}, it must be by {sorted(must)}")
@@ -156,9 +165,13 @@ def _attempt_step(attempt: Attempt, later: Attempt | None) -> list[str]:
     found: list[str] = []
     if later.spec != attempt.spec:
         found.append(f"frozen: the spec of {attempt.attempt_id} changed")
-    if attempt.answer in FINAL_ANSWERS and later.answer is not attempt.answer:
+    if attempt.answer in FINAL_ANSWERS and _answer_of(later) != _answer_of(attempt):
         found.append(f"no_guess: the final answer to {attempt.attempt_id} changed")
     return found
+
+
+def _answer_of(attempt: Attempt) -> tuple[object, ...]:
+    return attempt.answer, attempt.answer_because, attempt.answer_by, attempt.answer_at_ms
 
 
 def _new_grants(before: World, after: World) -> list[str]:

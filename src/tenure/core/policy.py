@@ -164,12 +164,9 @@ def chain_of(policy: Policy, failure_class: FailureClass | None) -> list[tuple[s
     """Every response to a failure, in the order in which they are tried. It ends even where the policy loops."""
     name, response = response_to(policy, failure_class)
     chain = {name: response}
-    while response.otherwise is not None and response.otherwise not in chain:
-        found = policy.responses.get(response.otherwise)
-        if found is None:
-            break
-        name, response = response.otherwise, found
-        chain[name] = response
+    while (following := response.otherwise) in policy.responses and following not in chain:
+        response = policy.responses[following]
+        chain[following] = response
     return list(chain.items())
 
 
@@ -184,7 +181,7 @@ def policy_problems(policy: Policy) -> list[str]:
     found = _counts(policy)
     if found:
         return found  # what is too long is not looked into
-    if not policy.name or len(policy.name) > NAME_LENGTH or not policy.name.replace("-", "").isalnum():
+    if len(policy.name) > NAME_LENGTH or not policy.name.replace("-", "").isalnum():
         found.append(f"name is {policy.name[:80]!r}; give 1 to {NAME_LENGTH} letters, digits and dashes")
     if policy.name in BUILT_IN and policy != BUILT_IN[policy.name]:
         found.append(f"the name {policy.name!r} is that of a built-in policy; choose another")
@@ -257,11 +254,10 @@ def _response_problems(policy: Policy, name: str, response: Response) -> list[st
 
 
 def _chain_problems(policy: Policy, failure_class: FailureClass | None) -> list[str]:
-    name = TIMED_OUT if failure_class is None else str(failure_class)
     chain = chain_of(policy, failure_class)
     found: list[str] = []
-    last = chain[-1][1].otherwise
-    if last is not None and last in policy.responses:
+    name, last = chain[0][0], chain[-1][1].otherwise
+    if last in policy.responses:
         path = " → ".join((*(one for one, _ in chain), last))
         found.append(f"responses.{name} loops: {path}")
     if failure_class not in TRANSIENT:

@@ -86,7 +86,7 @@ def decide_store_policy(draft: Draft, command: StorePolicy) -> Done | Refusal:
         return Done(replayed=True)
     newest = draft.find(PolicyChoice, f"{NAME_PREFIX}{policy.name}")
     latest = int((newest.policy or "/0").partition("/")[2]) if newest is not None else 0
-    if known is not None or policy.version <= latest:
+    if policy.version <= latest:
         return Refusal(
             "conflict",
             f"{policy.name} has version {latest} already, and a version never changes; give this one version {latest + 1}.",

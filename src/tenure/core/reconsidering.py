@@ -37,7 +37,7 @@ def is_going(task: Task) -> bool:
 def decide_reconsider(draft: Draft, command: Reconsider) -> Done:
     """Let a held Task go on if what it hangs on has changed."""
     task = draft.find(Task, command.task_id)
-    if task is None or task.hold is None or task.is_terminal or task.is_cancel_requested:
+    if task is None or task.hold is None:
         return Done(replayed=True)
     attempt = draft.newest_attempt(task)
     if task.hold.kind is HoldKind.CONFIGURATION:
@@ -51,8 +51,7 @@ def decide_reconsider(draft: Draft, command: Reconsider) -> Done:
     if task.hold.kind is HoldKind.BUDGET:
         settle_room(draft, task, task.hold, because)
     draft.emit(rv.TaskReleased(task_id=task.task_id, because=because))
-    if task.hold.kind is HoldKind.REVIEW:
-        fall_back(draft, draft.get(Task, task.task_id))
+    fall_back(draft, draft.get(Task, task.task_id))
     return Done()
 
 
@@ -61,15 +60,14 @@ def _held_on(draft: Draft, task: Task, before: Hold, found: Hold) -> Done:
     if found.subject == before.subject:
         ask_for_room(draft, task, found)
         return Done(replayed=True)
-    if before.kind is HoldKind.BUDGET:
-        settle_share(draft, task, f"it waits for {found.subject} now")
+    settle_share(draft, task, f"it waits for {found.subject} now")
     hold(draft, task, found)
     return Done()
 
 
 def _by_configuration(draft: Draft, task: Task, attempt: Attempt, held: Hold) -> Done:
-    recipient = draft.find(Recipient, held.subject)
-    if recipient is None or not recipient.declared or recipient.config_digest == held.before:
+    recipient = draft.get(Recipient, held.subject)
+    if not recipient.declared or recipient.config_digest == held.before:
         return Done(replayed=True)
     because = f"the configuration of {recipient.address} is another one now"
     draft.emit(rv.TaskReleased(task_id=task.task_id, because=because))

@@ -58,8 +58,8 @@ def recover(draft: Draft, task: Task, attempt: Attempt) -> None:
         )
     )
     if chosen.action is Action.END:
-        reason = attempt.outcome.summary if attempt.outcome else ""
-        end_task(draft, task, TaskState.FAILED, reason or str(attempt.verdict))
+        outcome = attempt.outcome or Outcome(Verdict.FAILED)
+        end_task(draft, task, TaskState.FAILED, outcome.summary or str(attempt.verdict))
     elif dimensions := _time_is_up(draft, attempt):
         exhaust(draft, draft.get(Task, task.task_id), dimensions)
     elif chosen.spec is None:
@@ -79,7 +79,7 @@ def _time_is_up(draft: Draft, attempt: Attempt) -> tuple[str, ...]:
 def situation_of(draft: Draft, task: Task, attempt: Attempt) -> Situation:
     """What a plan for this Attempt is made from."""
     policy = policy_named(draft, attempt.spec.policy)
-    delivery = draft.find(Delivery, attempt.last_delivery) if attempt.last_delivery else None
+    delivery = draft.find(Delivery, attempt.last_delivery or "")
     recipient = draft.find(Recipient, delivery.recipient) if delivery is not None else None
     return Situation(
         task=task,

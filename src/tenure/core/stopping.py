@@ -99,8 +99,8 @@ def withdraw(draft: Draft, task: Task) -> None:
 
 def advance_stop(draft: Draft, task: Task, step: CancelStep) -> None:
     """Note how far the stopping of the newest Attempt has come, if it is under way and this is a step forward."""
-    stop = task.stop
-    if stop is None or not task.is_stopping or step not in CANCEL_TRANSITIONS[stop.step]:
+    stop = task.stopping
+    if stop is None or step not in CANCEL_TRANSITIONS[stop.step]:
         return
     draft.emit(rv.StopAdvanced(task_id=task.task_id, number=stop.number, step=step, cause=stop.cause))
 
@@ -110,8 +110,8 @@ def finish_stop(draft: Draft, task: Task) -> None:
     for step in (CancelStep.RECONCILED, CancelStep.TERMINATED):
         advance_stop(draft, draft.get(Task, task.task_id), step)
     task = draft.get(Task, task.task_id)
-    attempt, stop = draft.newest_attempt(task), task.stop
-    if stop is None or not task.is_stopping:
+    attempt, stop = draft.newest_attempt(task), task.stopping
+    if stop is None:
         return
     if attempt.verdict in (Verdict.COMPLETED, Verdict.ASKED, Verdict.UNKNOWN):
         return

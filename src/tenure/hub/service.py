@@ -175,8 +175,14 @@ class Hub:
 
     def for_request(self, who: Principal) -> Hub:
         """This hub as one person's request sees it: writes say from where they came, and whoever is bound to projects reads
-        and writes within them."""
+        and writes within them. Without an origin it is a node's, or the hub's own, and is not narrowed.
+
+        Raises:
+            FaultError: it is that of a bound token all the same; unnarrowed it must not go on.
+        """
         if who.origin is None:
+            if who.projects:
+                raise er.FaultError(f"the request of {who.name}, who is bound to projects, says no origin")
             return self
         seen = copy(self)
         seen.sight = Sight(self.ledger, who.projects) if who.projects else None

@@ -7,7 +7,7 @@ Writes are judged by the same rules in their own commit (`commands.Said`); here 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, final
+from typing import Any, cast, final
 
 from msgspec.structs import replace
 
@@ -87,7 +87,7 @@ class Sight:
 
 
 def _bare(one: Any) -> Any:
-    bare = _BARE.get(type(one))
+    bare = _BARE.get(cast("type[Any]", type(one)))
     return one if bare is None else bare(one)
 
 

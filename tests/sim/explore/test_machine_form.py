@@ -7,11 +7,13 @@ from msgspec.structs import replace
 
 from tenure.sim.explore import product
 from tenure.sim.explore.bounds import Bound
+from tenure.sim.explore.explore import every_step
 from tenure.sim.explore.facts import Marks
 from tenure.sim.explore.machine import Machine, Told
 from tenure.sim.explore.machine_form import form_of
-from tenure.sim.explore.product import Product, State
+from tenure.sim.explore.product import Product
 from tenure.sim.explore.reading import NodeReading
+from tenure.sim.explore.step import State
 
 COMPLETED = ("completed",)
 BOUNDS = {
@@ -38,7 +40,7 @@ class Unformed:
     def steps(self, state: State) -> list[State]:
         found = self._steps.get(state)
         if found is None:
-            found = self._steps[state] = [one.state for one in self.product.steps(state)]
+            found = self._steps[state] = [one.state for one in every_step(self.product, state)]
         return found
 
     def follow(self, state: State) -> set[State]:

@@ -88,7 +88,7 @@ def test_a_fault_that_is_planted_in_the_core_is_found_and_its_plan_made_small(
         return replace(decision, changes={**decision.changes, Task: stale})
 
     monkeypatch.setattr(engine, "decide", planted)
-    plan = plan_in_memory(2)
+    plan = plan_in_memory(2, 10, ("daemon_crash", "hub_crash", "link_cut"))
     played = play(plan, to_first=True)
     assert len(played.found) == 1
     small, plays = shrunk(plan, fails_as(played), plays=60)
@@ -99,8 +99,8 @@ def test_a_fault_that_is_planted_in_the_core_is_found_and_its_plan_made_small(
     assert play(small, to_first=True).rule == played.rule
 
 
-def plan_in_memory(seed: int) -> Plan:
-    plan = plan_of(seed)
+def plan_in_memory(seed: int, *drawn: Any) -> Plan:
+    plan = plan_of(seed, *drawn)
     return replace(plan, shape=replace(plan.shape, ledger="memory", stores="files"))
 
 

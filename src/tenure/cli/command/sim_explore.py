@@ -33,7 +33,7 @@ class ExploreOptions(NamedTuple):
     attempts: Annotated[int | None, typer.Option("--attempts", min=1, max=6, help="Of each task.")] = None
     crashes: Annotated[int | None, typer.Option("--crashes", min=0, max=6, help="Of daemons.")] = None
     wide: Annotated[
-        bool, typer.Option("--wide", help="The dear ones with everything at once; takes much longer.")
+        bool, typer.Option("--wide", help="The largest worlds with everything at once; takes much longer.")
     ] = False
     safety_only: Annotated[bool, typer.Option("--safety-only", help="Leave liveness out.")] = False
     hits: Annotated[
@@ -47,7 +47,7 @@ class ExploreOptions(NamedTuple):
 def explore_worlds(
     cli: Invocation,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[WORLD]...", help="Some (see --list); else all.")
+        list[str] | None, typer.Argument(metavar="WORLD", help="Some (see --list); else all.")
     ] = None,
     *,
     options: ExploreOptions,
@@ -57,9 +57,6 @@ def explore_worlds(
     Each world is explored to its end, with messages lost, late, repeated and reordered, crashes, time, and people. In every
     state the rules are checked, and from every state something good must stay within reach. Ends with 1 if a rule is broken
     (with the shortest trace, also as a picture), and with 3 if a limit was hit.
-
-    Raises:
-        InvalidError: there is no world of that name.
     """
     from tenure.runtime.clock import RealClock
     from tenure.sim.explore.many import Wish, explore_all

@@ -39,9 +39,6 @@ async def hunt_faults(
     Lists each with the world that showed it, the length of the shortest trace, and the rule that caught it. Something else that
     was raised is a crash and catches nothing. Ends with 1 if a fault escaped. Nothing on disk changes; each hunt is a
     process of its own.
-
-    Raises:
-        InvalidError: there is no fault of that name.
     """
     from tenure.sim.faults.hunting import hunted
 

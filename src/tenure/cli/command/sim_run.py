@@ -73,9 +73,6 @@ def run_seeds(cli: Invocation, what: WhatOptions, how: HowOptions) -> int:
     simulated, in virtual time, from the seed alone. Faults strike for fifteen virtual minutes, then everything is healed and
     must come to its end. Ends with 1 if anything was broken, or if a seed had too few steps or faults to count; a failing plan
     is made small and can be played with `--plan`.
-
-    Raises:
-        InvalidError: the seeds, the faults or the plan are none.
     """
     from tenure.runtime.clock import RealClock
     from tenure.sim.run.many import play_all

@@ -120,12 +120,15 @@ class BoundedConnection(H11Protocol):
         return True
 
     def send_400_response(self, msg: str) -> None:
-        """Called while a `RemoteProtocolError` is handled, which knows the status more exactly."""
-        status = getattr(sys.exception(), "error_status_hint", BAD_REQUEST)
-        if status == HEAD_TOO_LARGE:
-            self._answer(TooLargeError("the headers are larger than this hub reads."), status)
+        """Called while a `RemoteProtocolError` is handled, which knows the status more exactly. Its 501 for a transfer coding is
+        not taken over: what a client said wrongly is no fault of the hub."""
+        if getattr(sys.exception(), "error_status_hint", BAD_REQUEST) == HEAD_TOO_LARGE:
+            self._answer(TooLargeError("the headers are larger than this hub reads."), HEAD_TOO_LARGE)
         else:
-            self._answer(InvalidError("this is no request in HTTP/1.1."), status)
+            self._answer(
+                InvalidError("this is no request that this hub reads: HTTP/1.1, whole or `chunked`."),
+                BAD_REQUEST,
+            )
 
     # -- time
 

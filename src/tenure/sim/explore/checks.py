@@ -10,13 +10,12 @@ from tenure.sim.explore.bounds import Bound
 from tenure.sim.explore.machine import ALIVE, Machine, Row, Run
 from tenure.sim.explore.numbers import Numbers
 from tenure.sim.explore.provider import Provider
+from tenure.sim.explore.step import FIRST_MACHINE, State
 
 if TYPE_CHECKING:
     from tenure.sim.explore.facts import HubFacts
     from tenure.sim.explore.hub import Hub
 
-FIRST_MACHINE = 3
-State = tuple[int, ...]
 Masks = tuple[int, int, int, int, int, int]
 """Bits by place of the grant: it runs, it is alive (also paused), it was started ever, it was started twice, its row is
 missing, the node has done with it."""

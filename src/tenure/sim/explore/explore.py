@@ -6,18 +6,22 @@ of what goes on for ever (hub, nodes, network, time), first without any person, 
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from tenure.runtime.clock import RealClock, process_cpu_ns
 from tenure.sim.explore.bounds import NamedWorld
+from tenure.sim.explore.faults import fault_moves
 from tenure.sim.explore.graph import Graph
 from tenure.sim.explore.hits import Hits, hits_of
 from tenure.sim.explore.label import FAIR, PERSON, Label
 from tenure.sim.explore.liveness import at_rest, attended, stuck
-from tenure.sim.explore.product import Product, State
+from tenure.sim.explore.product import Product
 from tenure.sim.explore.reading import NodeReading
+from tenure.sim.explore.step import Next, State
 
 LIMIT = 5_000_000
 """States of one world, unless another limit is given: three hundred bytes each."""
@@ -96,7 +100,7 @@ def _search(product: Product, graph: Graph, limit: int) -> tuple[int, bool, Viol
     """The depth, whether everything was reached, and what is broken."""
     states, numbers = graph.states, graph.numbers
     place, depth, level_ends = 0, 0, 1
-    check, steps, form = product.checks.of_state, product.steps, product.form
+    check, form = product.checks.of_state, product.form
     while place < len(states):
         if place == level_ends:
             depth, level_ends = depth + 1, len(states)
@@ -104,7 +108,7 @@ def _search(product: Product, graph: Graph, limit: int) -> tuple[int, bool, Viol
                 return depth, False, None
         state = states[place]
         graph.begins.append(len(graph.to))
-        for label, reached, broken in steps(state):
+        for label, reached, broken in every_step(product, state):
             after, wrong = form(reached), broken
             number = numbers.get(after)
             if number is None:
@@ -122,6 +126,11 @@ def _search(product: Product, graph: Graph, limit: int) -> tuple[int, bool, Viol
         place += 1
     graph.begins.append(len(graph.to))
     return depth, True, None
+
+
+def every_step(product: Product, state: State) -> Iterator[Next]:
+    """What goes on from a state by itself and by people, and what may go wrong."""
+    return chain(product.steps(state), fault_moves(product, state))
 
 
 def _trace(

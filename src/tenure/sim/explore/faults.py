@@ -23,24 +23,12 @@ from tenure.sim.explore.machine import (
     never_back,
     without_disk,
 )
+from tenure.sim.explore.step import FAULTS, FIRST_MACHINE, Next, State
 
 if TYPE_CHECKING:
-    from tenure.sim.explore.product import Next, Product, State
+    from tenure.sim.explore.product import Product
 
-FAULTS: tuple[str, ...] = (
-    "daemon crash",
-    "runner death",
-    "disk lost",
-    "machine gone",
-    "clone",
-    "suspend",
-    "hub restart",
-    "hub sleep",
-    "clock step",
-)
-"""In the order of their counts in a state."""
 (CRASH, DEATH, DISK, GONE, CLONE, SUSPEND, RESTART, SLEEP, STEP) = range(len(FAULTS))
-FIRST_MACHINE = 3
 
 
 class Fault(NamedTuple):
@@ -95,8 +83,6 @@ def _of_machine(product: Product, place: int, number: int) -> Iterator[tuple[int
 def _after(
     product: Product, state: State, count: int, label: int, changed: dict[int, int], wrong: str = ""
 ) -> Next:
-    from tenure.sim.explore.product import Next
-
     counts = list(product.faults[state[2]])
     counts[count] += 1
     after = list(state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import final
 
-State = tuple[int, ...]
+from tenure.sim.explore.step import State
 
 
 @final

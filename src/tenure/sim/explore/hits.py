@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, get_args
 from msgspec import Struct
 
 from tenure.core.events import Event
-from tenure.sim.explore.faults import FAULTS, most_of
+from tenure.sim.explore.faults import most_of
 from tenure.sim.explore.graph import Graph
+from tenure.sim.explore.step import FAULTS
 
 if TYPE_CHECKING:
     from tenure.sim.explore.product import Product

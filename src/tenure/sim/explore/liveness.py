@@ -6,11 +6,10 @@ from array import array
 from typing import TYPE_CHECKING
 
 from tenure.sim.explore.machine import ALIVE, Phase
+from tenure.sim.explore.step import FIRST_MACHINE, State
 
 if TYPE_CHECKING:
-    from tenure.sim.explore.product import Product, State
-
-FIRST_MACHINE = 3
+    from tenure.sim.explore.product import Product
 
 
 def attended(product: Product, state: State) -> bool:

@@ -14,7 +14,6 @@ from tenure.sim.explore import provider as pv
 from tenure.sim.explore.bounds import Bound
 from tenure.sim.explore.checks import Checks
 from tenure.sim.explore.facts import Marks
-from tenure.sim.explore.faults import FAULTS, fault_moves
 from tenure.sim.explore.hub import Hub
 from tenure.sim.explore.label import FAIR, PERSON, Labels
 from tenure.sim.explore.machine import (
@@ -35,18 +34,7 @@ from tenure.sim.explore.numbers import Numbers
 from tenure.sim.explore.people import hub_requests, people_words
 from tenure.sim.explore.reading import NodeReading
 from tenure.sim.explore.snapshots import advised, may_compare, snapshot_of, told
-
-State = tuple[int, ...]
-"""The hub, the provider, the faults, and each machine."""
-FIRST_MACHINE = 3
-
-
-class Next(NamedTuple):
-    """A step: its label, where it leads, and the rule that it breaks, if it does."""
-
-    label: int
-    state: State
-    wrong: str = ""
+from tenure.sim.explore.step import FAULTS, FIRST_MACHINE, Next, State
 
 
 class HubStep(NamedTuple):
@@ -88,13 +76,12 @@ class Product:
         return (0, self.providers.number(pv.Provider()), none, *map(self.machines.number, machines))
 
     def steps(self, state: State) -> Iterator[Next]:
-        """Every step from a state that leads to another one, or that breaks a rule."""
+        """Every step from a state, but for faults, that leads to another one or that breaks a rule."""
         yield from self._hub_side(state)
         yield from self._time(state)
         for place in range(FIRST_MACHINE, len(state)):
             yield from self._machine_side(state, place)
         yield from self._provider_side(state)
-        yield from fault_moves(self, state)
 
     def form(self, state: State) -> State:
         """The state without what cannot matter any more."""

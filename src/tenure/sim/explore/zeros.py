@@ -51,7 +51,11 @@ ZEROS: tuple[Why, ...] = (
         ALWAYS,
         "a challenge is made of a Task that has ended, and holds back only those that wait for it",
     ),
-    Why(("attempt_started",), ALWAYS, "renewals here do not say that the harness runs; only `why` tells it"),
+    Why(
+        ("attempt_started",),
+        ALWAYS,
+        "renewals here do not say that the harness runs; only `why` and the refusal of a hand-back read it",
+    ),
     Why(
         ("deadline_passed",),
         ALWAYS,

@@ -32,6 +32,8 @@ from tenure.sim.world.world import SimWorld
 
 HEAL_S = 4 * 3600.0
 LOOK_S = 10.0
+COLLECTS = 10
+"""What the dead left runs its `finally` blocks when it is collected, and leaves something in its turn."""
 MEMORY = Path("/dev/shm")  # noqa: S108 - small files that need not survive; a folder of its own is made in it
 
 
@@ -71,14 +73,13 @@ def play(plan: Plan, says: Callable[[str], None] | None = None, *, to_first: boo
     root = Path(tempfile.mkdtemp(prefix="tenure-sim-", dir=MEMORY if MEMORY.is_dir() else None))
     try:
         with quiet():
-            return _played(plan, root, says, to_first=to_first)
+            return _played(Stage(plan, root), says, to_first=to_first)
     finally:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def _played(plan: Plan, root: Path, says: Callable[[str], None] | None, *, to_first: bool) -> Played:
+def _played(stage: Stage, says: Callable[[str], None] | None, *, to_first: bool) -> Played:
     # In a frame of its own: whatever the dead have left goes before anything is said aloud again.
-    stage = Stage(plan, root)
     stage.world.trace.says = says
     if to_first:
         stage.judge.enough = 1
@@ -170,14 +171,18 @@ class Stage:
 @contextmanager
 def quiet() -> Generator[None]:
     """Nothing is logged, and nothing is collected before its time: a killed process's `finally` blocks would run."""
+    configured = structlog.get_config()
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         logger_factory=structlog.stdlib.LoggerFactory(),
         processors=[structlog.stdlib.render_to_log_kwargs],
         cache_logger_on_first_use=False,
     )
-    logging.getLogger("tenure").propagate = False
-    logging.getLogger("tenure").setLevel(logging.ERROR)
+    logger = logging.getLogger("tenure")
+    was = logger.propagate, logger.level, logger.handlers
+    # A record that somebody keeps would keep the world: it holds the frames of what went wrong.
+    logger.propagate, logger.handlers = False, []
+    logger.setLevel(logging.ERROR)
     before, sys.unraisablehook = sys.unraisablehook, unheard
     gc.freeze()  # what is there before the world is of no concern to it
     gc.disable()
@@ -188,11 +193,20 @@ def quiet() -> Generator[None]:
             yield
         finally:
             logging.disable()
-            gc.collect()
+            _collect()
             gc.unfreeze()
             gc.enable()
             logging.disable(logging.NOTSET)
+            logger.propagate, level, logger.handlers = was
+            logger.setLevel(level)
+            structlog.configure(**configured)
             sys.unraisablehook = before
+
+
+def _collect() -> None:
+    for _ in range(COLLECTS):
+        if not gc.collect():
+            break
 
 
 def unheard(_: object) -> None:

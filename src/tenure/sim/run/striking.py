@@ -179,10 +179,8 @@ class Striking:
         self._later(fault, self._world.hub.start)
 
     def _hub_stop(self, fault: Fault) -> None:
-        hub = self._world.hub
-        if hub.process is not None:
-            self._world.loop.tell(hub.process, hub.stop)
-        self._later(fault, hub.start)
+        self._world.hub.stop()
+        self._later(fault, self._world.hub.start)
 
     def _hub_freeze(self, fault: Fault) -> None:
         self._freeze(fault, self._world.hub.process)

@@ -122,10 +122,10 @@ class HubHost:
         self.start()
 
     def stop(self) -> None:
-        """In an orderly way."""
+        """In an orderly way, as soon as it hears of it. Whoever wants it to run meanwhile has it started again then."""
         self.is_wanted = False
-        if self._stopping is not None:
-            self._stopping.set()
+        if self._stopping is not None and self.process is not None:
+            self.loop.tell(self.process, self._stopping.set)
 
     async def run(self, work: Callable[[], T]) -> T:
         """`ledger.port.Run`: what blocks, in a thread of its own."""

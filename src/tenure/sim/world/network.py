@@ -74,8 +74,9 @@ class Exchange:
 
     # -- the request
 
-    def arrives(self, body: bytes, *, again: bool = False) -> None:
-        """At the hub, in the process that listens there."""
+    def arrives(self, body: bytes, *, again: bool = False, repeat_s: float | None = None) -> None:
+        """At the hub, in the process that listens there. `repeat_s`: so much later it arrives once more; what was refused was
+        never sent, so nothing of it can come again."""
         network = self.network
         network.loop.count()
         network.note(f"{self.asked.name} arrives{' again' if again else ''}")
@@ -87,6 +88,8 @@ class Exchange:
         if not again:
             self.server = server
             network.open.setdefault(server, {})[self] = None
+        if repeat_s is not None:
+            network.travel(self, body, repeat_s, again=True)
         network.loop.tell(server, self._serve, body, again)
 
     def _serve(self, body: bytes, again: bool) -> None:
@@ -240,23 +243,33 @@ class Network:
             raise UnavailableError("no route to the hub")
 
     def _send(self, exchange: Exchange, body: bytes) -> None:
-        weather = self.weather(exchange.link)
-        if self.chance.random() < weather.loss:
-            self.note(f"{exchange.asked.name} lost")
-        else:
-            self._travel(exchange, body, self.delay_s(exchange.link))
-        if self.chance.random() < weather.repeats:
-            late_s = LATEST_REPEAT_S * self.chance.random() ** 3
-            self._travel(exchange, body, late_s, again=True)
+        weather, chance = self.weather(exchange.link), self.chance
+        is_lost = chance.random() < weather.loss
+        repeat_s = LATEST_REPEAT_S * chance.random() ** 3 if chance.random() < weather.repeats else None
+        if not is_lost:
+            self.travel(exchange, body, self.delay_s(exchange.link), repeat_s=repeat_s)
+            return
+        self.note(f"{exchange.asked.name} lost")
+        if repeat_s is not None:
+            self.travel(exchange, body, repeat_s, again=True)
 
-    def _travel(self, exchange: Exchange, body: bytes, delay_s: float, *, again: bool = False) -> None:
-        self.loop.after(delay_s, self._postman, self._deliver, exchange, body, again)
+    def travel(
+        self,
+        exchange: Exchange,
+        body: bytes,
+        delay_s: float,
+        *,
+        again: bool = False,
+        repeat_s: float | None = None,
+    ) -> None:
+        """It is on its way, and may be lost on it."""
+        self.loop.after(delay_s, self._postman, self._deliver, exchange, body, again, repeat_s)
 
-    def _deliver(self, exchange: Exchange, body: bytes, again: bool) -> None:
+    def _deliver(self, exchange: Exchange, body: bytes, again: bool, repeat_s: float | None) -> None:
         if self.weather(exchange.link).is_cut and not again:
             self.note(f"{exchange.asked.name} lost")
             return
-        exchange.arrives(body, again=again)
+        exchange.arrives(body, again=again, repeat_s=repeat_s)
 
 
 @final

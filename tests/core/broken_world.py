@@ -41,7 +41,7 @@ class Wrong:
 Told = tuple[World, World, Names]
 
 
-def changed(world: World, kind: Any, key: str, **changes: Any) -> World:
+def changed(world: World, kind: Any, key: str, /, **changes: Any) -> World:
     """The same world with one thing otherwise."""
     other = copied(world)
     found = other.find(kind, key)
@@ -56,7 +56,7 @@ def copied(world: World) -> World:
     return other
 
 
-def but(kind: Any, key: str, **changes: Any) -> Edit:
+def but(kind: Any, key: str, /, **changes: Any) -> Edit:
     """One thing has other values. A value that can be called gets what there was."""
 
     def edit(world: World, names: Names) -> None:

@@ -43,7 +43,7 @@ def test_an_isolated_attempt_is_tried_again_on_another_recipient_and_the_block_s
     assert (first.verdict, first.answer, first.answer_by) == (Verdict.UNKNOWN, Answer.RERUN, "policy:auto/1")
     assert (second.spec.avoid, second.spec.relation) == (("claude@one",), Relation.TAKEOVER)
     assert auto.recipient("claude@one").is_blocked
-    assert auto.open_items() == ["late_evidence"]  # its processes may still run there
+    assert auto.open_items() == ["recipient_blocked"]  # its processes may still run there
     assert auto.work(other).number == 2
 
 
@@ -81,7 +81,7 @@ def test_it_waits_until_every_effect_is_known(auto: Lab) -> None:
     assert auto.item(AttentionKind.UNKNOWN, f"{task_id}/1") is not None
     auto.find_absent(effect_id)
     assert auto.task(task_id).attempts == 2
-    assert auto.open_items() == ["late_evidence"]
+    assert auto.open_items() == ["recipient_blocked"]
 
 
 def test_a_person_who_was_quicker_has_answered(auto: Lab) -> None:

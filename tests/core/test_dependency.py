@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from tenure.core import commands as cm
+from tenure.core import desk_commands as dc
 from tenure.core.attempt import Verdict
+from tenure.core.budget import DEFAULT_BUDGET, Budget, Share
 from tenure.core.ids import TaskId
 from tenure.core.task import TaskState
 from tests.core.lab import Lab
@@ -76,3 +78,33 @@ def test_a_retry_of_an_unknown_attempt_points_to_reconciling_it(lab: Lab) -> Non
     assert lab.run(cm.Retry(task_id, "ann", "again")).code == "not_offered"
     lab.lose(delivery)
     assert "reconcile" in lab.run(cm.Retry(task_id, "ann", "again")).message
+
+
+def test_what_a_task_cannot_wait_for_is_told_apart(lab: Lab) -> None:
+    for name, words in (("t_me", "is itself."), ("t_none", "does not exist")):
+        spec = cm.TaskSpec(objective="x", route="claude", after=(TaskId(name),))
+        assert words in lab.run(cm.Submit(TaskId("t_me"), spec, "ann", "k")).message
+    # Another try of the same Task under another key: it is there by then.
+    known = lab.submit()
+    spec = cm.TaskSpec(objective="x", route="claude", after=(known,))
+    assert lab.run(cm.Submit(known, spec, "ann", "k")).code == "dependency"
+
+
+def test_only_what_has_ended_is_continued_and_somebody_says_why(lab: Lab) -> None:
+    def submit(continues: TaskId, because: str | None) -> str:
+        spec = cm.TaskSpec(objective="x", route="claude", continues=continues, because=because)
+        return lab.run(cm.Submit(TaskId("t_me"), spec, "ann", "k")).code
+
+    _, first, delivery = lab.running()
+    assert submit(TaskId("t_none"), "x") == "not_found"
+    assert submit(first, "once more") == "conflict"
+    lab.report(delivery)
+    assert submit(first, None) == "invalid"
+    assert submit(first, "") == "invalid"
+
+
+def test_a_budget_comes_from_the_project_and_from_the_hub_dimension_by_dimension(lab: Lab) -> None:
+    for account, budget in (("project:red", Budget(tokens=5)), ("hub", Budget(tokens=7, tool_calls=9))):
+        lab.run(dc.SetAccount(account, Share(), budget, Share(), 1, "ann", "x"))
+    found = lab.task(lab.submit(project="red")).budget
+    assert (found.tokens, found.tool_calls, found.attempts) == (5, 9, DEFAULT_BUDGET.attempts)

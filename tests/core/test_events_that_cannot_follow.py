@@ -12,12 +12,15 @@ from tenure.core import events as ev
 from tenure.core import recovery_events as rv
 from tenure.core.attempt import Answer, Verdict
 from tenure.core.budget import NOTHING, Amounts
+from tenure.core.delivery import Delivery
 from tenure.core.evolve import evolve
 from tenure.core.gate import Gate
 from tenure.core.ids import TaskId
+from tenure.core.policy import Action
 from tenure.core.recovery_events import Ruling
 from tenure.core.review import About
 from tenure.core.task import CancelStep, StopCause, TaskState
+from tenure.core.task_evolution import arm_cancel
 from tenure.errors import InvariantError
 from tests.core.lab import Lab
 
@@ -162,3 +165,70 @@ def test_a_repeat_is_allowed_of_an_attempt_that_there_is(lab: Lab) -> None:
     task_id = lab.submit()
     takes(lab, rv.RepeatAllowed(task_id=task_id, number=1, by="ann", because="again"))
     refuses(lab, rv.RepeatAllowed(task_id=task_id, number=2, by="ann", because="again"))
+
+
+def decided(task_id: TaskId, number: int, asks: bool = True) -> rv.RecoveryDecided:
+    return rv.RecoveryDecided(
+        task_id=task_id, number=number, verdict=Verdict.FAILED, rule="r", policy="default/1", evidence_digest="",
+        signature="s", response="x", action=Action.ESCALATE, because="x", asks=asks,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_only_the_newest_attempt_is_decided_about_and_once(lab: Lab, number: int) -> None:
+    _, task_id, _ = lab.running()
+    lab.world.put(replace(lab.task(task_id), attempts=3, decided=2))
+    refuses(lab, decided(task_id, number))
+    takes(lab, decided(task_id, 3))
+    refuses(lab, decided(task_id, 3))
+
+
+@pytest.mark.parametrize(("asks", "state"), [(True, TaskState.INPUT_REQUIRED), (False, TaskState.WORKING)])
+def test_a_decision_that_asks_nobody_leaves_the_task_where_it_is(
+    lab: Lab, asks: bool, state: TaskState
+) -> None:
+    _, task_id, _ = lab.running()
+    takes(lab, decided(task_id, 1, asks))
+    assert lab.task(task_id).state is state
+
+
+def test_a_task_is_submitted_until_its_first_grant_and_works_with_each_further_attempt(lab: Lab) -> None:
+    task_id = lab.submit()
+    assert lab.task(task_id).state is TaskState.SUBMITTED
+    first = lab.attempt(task_id)
+    takes(lab, ev.AttemptWithdrawn(task_id=task_id, number=1))
+    takes(lab, ev.AttemptCreated(task_id=task_id, number=2, spec=first.spec, spec_digest=first.spec_digest))
+    assert lab.task(task_id).state is TaskState.WORKING
+
+
+def test_a_hold_that_is_lifted_puts_only_what_waits_into_its_queue(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    lab.report(delivery, Verdict.ASKED)
+    takes(lab, rv.TaskReleased(task_id=task_id, because="x"))
+    assert lab.task(task_id).queue_key is None
+
+
+def test_a_deadline_that_has_passed_is_looked_at_once(lab: Lab) -> None:
+    task_id = lab.submit(deadline_ms=lab.now.wall_ms + 5)
+    assert lab.task(task_id).due_at_ms == lab.now.wall_ms + 5
+    takes(lab, rv.DeadlinePassed(task_id=task_id))
+    assert lab.task(task_id).due_at_ms is None
+
+
+def test_what_fails_is_taken_from_what_is_waited_for_and_the_rest_stays(lab: Lab) -> None:
+    one, other = lab.submit(), lab.submit()
+    task_id = lab.submit(after=(one, other))
+    takes(lab, ev.DependencyFailed(task_id=task_id, dependency=one, state=TaskState.FAILED))
+    assert (lab.task(task_id).waits_for, lab.task(task_id).failed_dependencies) == ((other,), (one,))
+
+
+def test_a_cancellation_gives_time_to_whoever_has_taken_it_and_to_nobody_else(lab: Lab) -> None:
+    node = lab.node(capacity=2)
+    task_id = lab.submit()
+    (delivery,) = lab.claim(node)
+    for acknowledged in (False, True):
+        if acknowledged:
+            lab.ack(delivery)
+        arm_cancel(lab.world, lab.task(task_id), 5, lab.now)
+        found = lab.get(Delivery, delivery.delivery_id)
+        assert (found.cancel_term is not None) is acknowledged

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
@@ -14,8 +15,10 @@ from tenure.core.answers import Subject, answers_to
 from tenure.core.attempt import Usage, Verdict
 from tenure.core.attention import Attention, AttentionKind
 from tenure.core.budget import Budget
+from tenure.core.deciding import decide_give_up
+from tenure.core.draft import Draft
 from tenure.core.failure import FailureClass
-from tenure.core.ids import TaskId
+from tenure.core.ids import EffectId, TaskId
 from tenure.core.task import TaskState
 from tests.core.lab import Lab, evidence
 
@@ -224,3 +227,46 @@ def test_capacity_after_a_failure_that_came_too_often_is_waited_out(lab: Lab) ->
     lab.run(cm.Retry(task_id, "ann", "on my word"))
     lab.fail(lab.work(lab.node()), _C.CAPACITY, evidence=evidence(_C.CAPACITY))
     assert (lab.task(task_id).attempts, lab.open_items()) == (4, [])
+
+
+def test_a_raise_lets_go_on_only_what_waits_for_it(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    lab.fail(delivery, _C.AUTHORIZATION, evidence=evidence(_C.AUTHORIZATION))
+    before = lab.task(task_id).budget.attempts or 0
+    assert lab.run(dc.RaiseBudget(task_id, Budget(attempts=3), None, "ann", "x")) == cm.Done()
+    assert (lab.task(task_id).attempts, lab.task(task_id).budget.attempts) == (1, before + 3)
+    assert lab.open_items() == ["authorization"]
+
+
+def test_a_raise_that_is_closed_by_another_answer_lets_nothing_go_on(lab: Lab) -> None:
+    task_id = use_up(lab, [_C.VALIDATION], budget=Budget(attempts=1))
+    lab.run(cm.Retry(task_id, "ann", "once more"))
+    lab.fail(lab.work(lab.node()), _C.AUTHORIZATION, evidence=evidence(_C.AUTHORIZATION))
+    if lab.open_items() == ["authorization"]:
+        assert lab.run(dc.RaiseBudget(task_id, Budget(attempts=9), None, "ann", "x")) == cm.Done()
+        assert lab.task(task_id).attempts == 2
+
+
+def test_a_raise_by_nothing_says_what_is_still_lacking(lab: Lab) -> None:
+    task_id = use_up(lab, [_C.VALIDATION], budget=Budget(attempts=1))
+    refusal = lab.run(dc.RaiseBudget(task_id, Budget(tokens=5), None, "ann", "x"))
+    assert "nothing would be left in attempts even so" in refusal.message
+
+
+def test_what_has_ended_is_not_raised(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    lab.report(delivery)
+    assert lab.run(dc.RaiseBudget(task_id, Budget(attempts=3), None, "ann", "x")).code == "terminal"
+
+
+def test_who_gives_up_stands_at_the_question_and_waits_until_effects_are_known(lab: Lab) -> None:
+    task_id = use_up(lab, [_C.VALIDATION], budget=Budget(attempts=1))
+    item = question(lab, task_id)
+    command = dc.GiveUp(task_id, item.item_id, item.version, "ann", "no use")
+    doubtful = replace(lab.task(task_id), open_effects=(EffectId("e_1"),))
+    draft = Draft(lab.world, lab.now, lab.terms)
+    draft.put(doubtful)
+    assert isinstance(decide_give_up(draft, command), cm.Refusal)
+    assert draft.events == []
+    assert lab.run(command) == cm.Done()
+    assert lab.get(type(item), item.item_id).closed_by == "ann"

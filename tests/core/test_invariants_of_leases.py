@@ -229,6 +229,10 @@ def asked_again(lab: Lab) -> Iterator[Names]:
     yield {}
 
 
+def two_of_one(lab: Lab) -> Iterator[Names]:
+    yield {"task": lab.submit("k"), "other": lab.submit("l")}
+
+
 STATES = {
     "an end that still holds": Wrong(
         completed,
@@ -276,7 +280,10 @@ STATES = {
     "a rerun by the machine of what was somewhere": Wrong(
         rerun_by_the_machine,
         (but(Attempt, "{attempt}", last_delivery=None), but(Recipient, "claude@one", blocks=())),
-        ("no_guess: {attempt} was not isolated, and the machine itself runs it again",),
+        (
+            "no_guess: {attempt} was not isolated, and the machine itself runs it again",
+            "never_silent: it is asked what is left of {attempt}, which blocks nobody",
+        ),
     ),
     "a rerun by the machine at the same place": Wrong(
         rerun_by_the_machine,
@@ -295,6 +302,14 @@ STATES = {
         ("no_guess: {task} is completed, and nobody said what became of it",),
     ),
     "a Task that was canceled although nobody knows": Wrong(never_answered),
+    "two Tasks of one key": Wrong(
+        two_of_one,
+        (but(Task, "{other}", idempotency_key="k"),),
+        ("once: {task} and {other} have one key",),
+    ),
+    "two Tasks of one key of two people": Wrong(
+        two_of_one, (but(Task, "{other}", idempotency_key="k", submitted_by="bob"),)
+    ),
     "an end without an Attempt": Wrong(
         waiting,
         (without(Attempt, "{attempt}"), but(Task, "{task}", state=TaskState.FAILED, queue_key=None)),
@@ -395,7 +410,7 @@ STEPS = {
         rerun_by_a_person,
         (but(Attempt, "{attempt}", answer_because="another"),),
         ("no_guess: the final answer to {attempt} changed",),
-        before=(but(Attempt, "{attempt}", answer=Answer.RERUN),),
+        before=(but(Attempt, "{attempt}", answer=Answer.RERUN), but(Task, "{task}", attempts=2)),
     ),
     "an end that nobody knows of what was not suspect": Wrong(
         revoked, (), (UNHEARD,), before=(but(Attempt, "{attempt}", state=AttemptState.DELIVERED),)
@@ -436,6 +451,9 @@ STEPS = {
     ),
     "an answer after the end of what has more Attempts": Wrong(
         retired_after_the_end, both=(but(Task, "{task}", attempts=2),)
+    ),
+    "an answer after an end that nobody had asked for": Wrong(
+        retired_after_the_end, both=(but(Task, "{task}", attempts=2, cancel_step=None),)
     ),
     "an answer while an Effect is open": Wrong(
         being_retired,

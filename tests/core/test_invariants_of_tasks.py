@@ -197,7 +197,10 @@ STATES = {
     "an unknown end that is answered and whose slot is free still blocks": Wrong(
         retired,
         (but(Recipient, HERE, slots_used=0), but(Delivery, "{lease}", slot=False)),
-        (f"no_guess: {HERE} is blocked by ('{{attempt}}',), it must be by []",),
+        (
+            f"no_guess: {HERE} is blocked by ('{{attempt}}',), it must be by []",
+            "never_silent: it is asked what is left of {attempt}, which blocks nobody",
+        ),
     ),
     "a block for what is known": Wrong(
         completed,

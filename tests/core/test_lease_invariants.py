@@ -72,6 +72,23 @@ def rerun_at_the_same_place(lab: Lab) -> World:
     return changed(world, Attempt, second.attempt_id, spec=replace(second.spec, avoid=()))
 
 
+def blocked_and_nobody_asked(lab: Lab) -> World:
+    _, task_id, delivery = lab.running()
+    lab.lose(delivery)
+    lab.answer(task_id, 1, Answer.RERUN)
+    name = item_id(AttentionKind.RECIPIENT_BLOCKED, f"{task_id}/1")
+    return changed(lab.world, Attention, name, open=False)
+
+
+def asked_and_nobody_blocked(lab: Lab) -> World:
+    _, task_id, delivery = lab.running()
+    lab.lose(delivery)
+    lab.answer(task_id, 1, Answer.RERUN)
+    lab.answer(task_id, 1, Answer.RERUN, tree_gone=True)
+    name = item_id(AttentionKind.RECIPIENT_BLOCKED, f"{task_id}/1")
+    return changed(lab.world, Attention, name, open=True)
+
+
 def two_tasks_of_one_key(lab: Lab) -> World:
     lab.submit(key="k")
     other = lab.submit(key="l")
@@ -86,6 +103,8 @@ def two_tasks_of_one_key(lab: Lab) -> World:
         (rerun_without_a_successor, "there is no next Attempt"),
         (rerun_in_the_open, "was not isolated"),
         (rerun_at_the_same_place, "where its outcome is unknown"),
+        (blocked_and_nobody_asked, "blocks its recipient, and nobody is asked"),
+        (asked_and_nobody_blocked, "which blocks nobody"),
         (two_tasks_of_one_key, "have one key"),
     ],
 )

@@ -26,7 +26,7 @@ NOT_FOUND: dict[str, Make] = {
     "raise": lambda it: dc.RaiseBudget(it, Budget(attempts=1), None, "ann", "x"),
     "give up": lambda it: dc.GiveUp(it, f"failed:{it}/1", 1, "ann", "x"),
     "challenge": lambda it: dc.Challenge(it, 1, About.CLAIM, "bob", "x"),
-    "answer a challenge": lambda it: dc.AnswerChallenge(it, Ruling.UPHELD, 1, "ann", "x"),
+    "answer a challenge": lambda it: dc.AnswerChallenge(it, 1, Ruling.UPHELD, "ann", "x"),
     "waive": lambda it: dc.WaiveDependencies(it, 1, "ann", "x"),
     "approve an attempt": lambda it: ec.Approve(it, None, True, 1, "ann", "x"),
     "approve an effect": lambda it: ec.Approve(it, EffectId("e_none"), True, 1, "ann", "x"),

@@ -8,13 +8,16 @@ import pytest
 from msgspec.structs import replace
 
 from tenure.core.answers import Subject, answers_to
+from tenure.core.attempt import Hypothesis
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.budget import Budget
 from tenure.core.commands import Cancel, CloseAttention, Done, Refusal, Retry
 from tenure.core.desk_commands import GiveUp
-from tenure.core.ids import TaskId
+from tenure.core.ids import EffectId, TaskId
 from tenure.core.limits import REASON_LENGTH
+from tenure.core.reconciliation import CLOSABLE
 from tenure.core.resolving import ANSWERS, Word, resolution
+from tests.core.lab import Lab
 
 TASK = TaskId("t_1")
 
@@ -120,3 +123,69 @@ def test_more_is_said_by_how_much_and_for_a_task() -> None:
     assert "tenure budget set" in refusal.message
     closed = question(AttentionKind.STALLED)
     assert isinstance(resolved(closed, word("close", because=" ")), Refusal)
+
+
+# -- what is offered, and what is said where nothing is
+
+
+def test_a_question_that_is_closed_or_about_an_attempt_that_nobody_has_is_offered_nothing(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    lab.lose(delivery)
+    item = question(AttentionKind.UNKNOWN, f"{task_id}/1")
+    about = Subject(task=lab.task(task_id), attempt=lab.attempt(task_id))
+    assert set(answers_to(item, about)) == {"rerun", "retire", "investigate"}
+    for other in (replace(about, task=None), replace(about, attempt=None)):
+        assert answers_to(item, other) == {}
+        refusal = resolution(item, other, None, word("rerun"))
+        assert isinstance(refusal, Refusal)
+        assert (refusal.code, "Nothing can be answered to it now" in refusal.message) == ("not_offered", True)
+    assert answers_to(replace(item, open=False), about) == {}
+
+
+@pytest.mark.parametrize("kind", CLOSABLE)
+def test_what_only_tells_something_is_closed_and_nothing_else(lab: Lab, kind: AttentionKind) -> None:
+    task = replace(lab.task(lab.submit()), open_effects=(EffectId("e_1"),))
+    assert set(answers_to(question(kind), Subject(task=task))) == {"close"}
+
+
+@pytest.mark.parametrize("kind", [AttentionKind.FAILED, AttentionKind.EXHAUSTED])
+def test_while_it_is_not_known_what_became_of_effects_nothing_follows(lab: Lab, kind: AttentionKind) -> None:
+    task = lab.task(lab.submit())
+    item = question(kind, task.task_id)
+    assert "give_up" in answers_to(item, Subject(task=task))
+    doubtful = Subject(task=replace(task, open_effects=(EffectId("e_1"),)))
+    assert answers_to(item, doubtful) == {}
+    refusal = resolution(item, doubtful, None, word("give_up"))
+    assert isinstance(refusal, Refusal)
+    assert "Nothing can be answered" not in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("more", "deadline_ms", "taken"),
+    [(Budget(), None, False), (Budget(attempts=1), None, True), (Budget(), 5, True)],
+)
+def test_a_raise_says_by_how_much_or_until_when(
+    lab: Lab, more: Budget, deadline_ms: int | None, taken: bool
+) -> None:
+    task = lab.task(lab.submit())
+    item = question(AttentionKind.EXHAUSTED, task.task_id)
+    made = resolution(item, Subject(task=task), None, word("raise", more=more, deadline_ms=deadline_ms))
+    assert isinstance(made, Refusal) is not taken
+
+
+@pytest.mark.parametrize(("number", "same"), [(1, False), (2, True), (3, False)])
+def test_a_retry_was_given_if_the_very_next_attempt_is_of_these_words(
+    lab: Lab, number: int, same: bool
+) -> None:
+    attempt = lab.attempt(lab.submit())
+    why = Hypothesis(because="I looked", by="ann", before_digest="a", after_digest="b")
+    newest = replace(attempt, number=number, spec=replace(attempt.spec, hypothesis=why))
+    closed = question(AttentionKind.FAILED, attempt.attempt_id, open=False)
+    said = resolution(closed, Subject(attempt=attempt), newest, word("retry"))
+    assert isinstance(said, Done) is same
+
+
+def test_the_reason_of_an_answer_may_have_its_whole_length() -> None:
+    item = question(AttentionKind.STALLED)
+    assert not isinstance(resolved(item, word("close", because="x" * REASON_LENGTH)), Refusal)
+    assert isinstance(resolved(item, word("close", because="x" * (REASON_LENGTH + 1))), Refusal)

@@ -54,6 +54,11 @@ def test_a_challenge_is_a_question_with_two_answers_and_changes_neither_task_nor
     assert (event.ruling, event.by, event.because) == (Ruling.UPHELD, "ann", "I looked")
 
 
+def test_the_reason_of_a_challenge_may_have_its_whole_length(lab: Lab) -> None:
+    _, task_id = completed(lab)
+    assert challenge(lab, task_id, because="x" * 4_000) == cm.Done()
+
+
 @pytest.mark.parametrize("said", [{"because": " "}, {"because": "x" * 4_001}])
 def test_a_challenge_needs_a_reason_of_some_length(lab: Lab, said: dict[str, str]) -> None:
     _, task_id = completed(lab)

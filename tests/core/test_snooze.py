@@ -12,7 +12,7 @@ from tenure.core.access import HUB_ID
 from tenure.core.attempt import Answer, Verdict
 from tenure.core.attention import Attention, AttentionKind
 from tenure.core.ids import TaskId
-from tenure.core.limits import SNOOZE_MS
+from tenure.core.limits import NAME_LENGTH, SNOOZE_MS
 from tests.core.lab import Lab
 
 
@@ -118,3 +118,37 @@ def test_interruptions_are_counted_once_for_each_question_of_weight(lab: Lab) ->
     snooze(lab, item, 60_000)
     lab.answer(task_id, 1, Answer.INVESTIGATE)
     assert lab.task(task_id).tally.interruptions == 1
+
+
+def test_a_question_is_put_off_for_so_long_and_no_longer(lab: Lab) -> None:
+    item = asked(lab)
+    for for_ms, taken in ((0, False), (1, True), (SNOOZE_MS, True), (SNOOZE_MS + 1, False)):
+        assert isinstance(snooze(lab, item, for_ms), cm.Done) is taken
+
+
+@pytest.mark.parametrize(
+    ("to", "taken"),
+    [
+        (None, True),
+        ("x", True),
+        ("x" * NAME_LENGTH, True),
+        ("", False),
+        ("  ", False),
+        ("x" * (NAME_LENGTH + 1), False),
+        ("a\nb", False),
+    ],
+)
+def test_a_question_is_looked_after_by_somebody_with_a_name_or_by_nobody(
+    lab: Lab, to: str | None, taken: bool
+) -> None:
+    item = asked(lab)
+    lab.run(dc.AssignAttention(item.item_id, item.version, "bob", "ann"))
+    assert isinstance(lab.run(dc.AssignAttention(item.item_id, item.version, to, "ann")), cm.Done) is taken
+    assert now(lab, item).assigned_to == (to if taken else "bob")
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_only_the_question_that_was_read_is_put_off_or_assigned(lab: Lab, version: int) -> None:
+    item = asked(lab)
+    assert snooze(lab, item, 5, version or -1).code == "conflict"
+    assert lab.run(dc.AssignAttention(item.item_id, version, "bob", "ann")).code == "conflict"

@@ -69,7 +69,7 @@ def test_it_names_what_a_task_waits_for_from_submission_to_its_end(lab: Lab) -> 
     blocked = reason(lab, other)
     assert blocked.code == "recipient_blocked"
     assert blocked.blocker == f"{task_id}/1"
-    assert f"tenure reconcile {task_id}/1" in blocked.sentence
+    assert f"tenure attention {task_id}/1" in blocked.sentence
     lab.answer(task_id, 1, Answer.INVESTIGATE)
     assert "ann is looking" in reason(lab, task_id).sentence
     lab.answer(task_id, 1, Answer.RETIRE)

@@ -14,12 +14,16 @@ import pytest
 
 from tenure.core.access import Role
 from tenure.core.limits import WEBHOOK_BYTES
+from tenure.servers.rest.app import create_app
 from tenure.servers.rest.connection import Bounds
-from tenure.servers.rest.held_bodies import AT_ONCE, PIECE_BYTES
+from tenure.servers.rest.held_bodies import AT_ONCE, OF_ONE, PIECE_BYTES
+from tenure.servers.rest.peer import Facing
+from tenure.servers.rest.rates import Rates
 from tests.eventually import eventually_async, eventually_so
 from tests.hostile.asgi import Answer, Request, ask
 from tests.hostile.decoders import MIB
 from tests.hostile.stage import stage
+from tests.hub.lab import Lab
 from tests.servers.face import TOKENS, face, served
 
 BODY = 65_536
@@ -92,6 +96,27 @@ async def test_bodies_that_come_to_no_end_are_together_held_to_a_bound() -> None
 
         async def is_taken() -> bool:
             return (await post(app, b"/v1/tasks", task)).status == 201
+
+        await eventually_so(is_taken)
+
+
+async def test_one_token_holds_a_part_and_keeps_nobody_from_revoking_it() -> None:
+    async with Lab().running() as lab:
+        for role, token in TOKENS.items():
+            await lab.hub.admit(role, role, token)
+        app = create_app(lab.hub, max_body_bytes=BODY, face=Facing(rates=Rates(lab.clock, 1_000)))
+        piece = b" " * (BODY - 2 * PIECE_BYTES)
+        async with held(app, b"/v1/tasks", piece, OF_ONE):
+            refused = await post(app, b"/v1/tasks", b" " * 4_000)
+            assert refused.status == 429
+            assert json.loads(refused.body)["code"] == "overloaded"
+            other = (HEADERS[0][0], b"Bearer " + TOKENS[Role.SUBMITTER].encode())
+            taken = json.dumps({"objective": "x", "to": "claude"}).encode()
+            answer = await ask(app, Request("POST", b"/v1/tasks", b"", [other, *HEADERS[1:]], taken))
+            assert answer.status == 201
+
+        async def is_taken() -> bool:
+            return (await post(app, b"/v1/tasks", {"objective": "x", "to": "claude"})).status == 201
 
         await eventually_so(is_taken)
 

@@ -12,7 +12,7 @@ from tenure.core.attempt import Attempt
 from tenure.core.attention import Attention, AttentionKind
 from tenure.core.deciding import GIVING_UP
 from tenure.core.late import Late
-from tenure.core.reconciliation import CLOSABLE, offered_answers
+from tenure.core.reconciliation import offered_answers
 from tenure.core.task import Task
 
 _K = AttentionKind
@@ -31,6 +31,10 @@ _RAISE = {
 _EFFECT = {
     "confirmed": "it happened: you looked there; nothing is called again",
     "absent": "it did not happen: you looked there; it may be asked for again",
+}
+_GONE = {
+    "gone": "states that none of its processes is left: its unit is free, and the recipient gets new work; the answer of before "
+    "stays as it is"
 }
 _BY_KIND: dict[AttentionKind, dict[str, str]] = {
     _K.ASKED: {
@@ -91,8 +95,8 @@ def answers_to(item: Attention, about: Subject) -> dict[str, str]:
         return {str(answer): does for answer, does in offered.items()}
     if item.kind is _K.EXHAUSTED:
         return _exhausted(about.task)
-    if item.kind in CLOSABLE:
-        return CLOSE
+    if item.kind is _K.RECIPIENT_BLOCKED:
+        return _GONE if about.attempt is not None else {}
     offered = _BY_KIND.get(item.kind, CLOSE)
     if about.task is not None and about.task.open_effects and item.kind in GIVING_UP:
         return {}  # first it must be known what became of its Effects

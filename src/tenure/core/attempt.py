@@ -198,3 +198,8 @@ class Attempt(Struct, frozen=True):
     def is_open_unknown(self) -> bool:
         """Is the outcome unknown and not finally answered?"""
         return self.verdict is Verdict.UNKNOWN and self.answer not in FINAL_ANSWERS
+
+    @property
+    def is_settled_unknown(self) -> bool:
+        """Is the outcome unknown, and has it its final answer?"""
+        return self.verdict is Verdict.UNKNOWN and self.answer in FINAL_ANSWERS

@@ -17,6 +17,7 @@ from msgspec import Struct
 class AttentionKind(StrEnum):
     UNKNOWN = "unknown"
     ASKED = "asked"
+    RECIPIENT_BLOCKED = "recipient_blocked"
     LATE_EVIDENCE = "late_evidence"
     OFFERS_VOIDED = "offers_voided"
     STALLED = "stalled"

@@ -126,7 +126,7 @@ def answer_by_policy(draft: Draft, task: Task, attempt: Attempt) -> None:
     )
     free_key(draft, task)
     settle(draft, AttentionKind.UNKNOWN, attempt.attempt_id, f"answered rerun by {author}")
-    ask_for_remains(draft, task.task_id, attempt.number)
+    ask_for_remains(draft, draft.attempt(task.task_id, attempt.number))
     chosen = Plan(
         response="unknown",
         action=Action.ELSEWHERE,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tenure.core import recovery_events as rv
-from tenure.core.accounting import free_key
 from tenure.core.asking import (
     ABOUT_ATTEMPT,
     ask,
@@ -148,7 +147,7 @@ def decide_give_up(draft: Draft, command: GiveUp) -> Done | Refusal:
         return refusal
     task = draft.get(Task, command.task_id)
     is_over = draft.newest_attempt(task).verdict is not None
-    if item.kind not in GIVING_UP or task.is_terminal or not is_over:
+    if item.kind not in GIVING_UP or not is_over:
         return Refusal(
             "not_offered",
             f"{item.item_id} cannot be answered by ending {task.task_id} ({task.state}).",
@@ -157,7 +156,6 @@ def decide_give_up(draft: Draft, command: GiveUp) -> Done | Refusal:
     if task.open_effects:
         return effects_refusal(task)
     settle(draft, item.kind, item.subject, words, by=command.by)
-    free_key(draft, task)
     end_task(draft, task, TaskState.FAILED, f"given up: {command.because}", words)
     return Done()
 

@@ -106,9 +106,11 @@ def effect_steps(before: World, after: World) -> list[str]:
             found += _effect_step(effect, later)
     for effect in after.every(Effect):
         was = before.find(Effect, effect.effect_id)
-        if effect.state in ASKED_FOR and (was is None or was.state is EffectState.ABSENT):
+        if was is None and (effect.state not in ASKED_FOR or effect.calls > 0):
+            found.append(f"once: {effect.effect_id} is {effect.state} and was never begun")
+        if was is None or (effect.state in ASKED_FOR and was.state is EffectState.ABSENT):
             found += _without_authority(before, effect, "begun")
-        elif was is not None and effect.calls > was.calls:
+        elif effect.calls > was.calls:
             found += _without_authority(before, effect, "issued")
     return found
 
@@ -120,7 +122,7 @@ def _effect_step(effect: Effect, later: Effect) -> list[str]:
         for field in WHAT_IT_IS
         if getattr(effect, field) != getattr(later, field)
     ]
-    if effect.state is EffectState.CONFIRMED and not later.quarantined:
+    if effect.state is EffectState.CONFIRMED:
         found.append(f"once: {name} changed after it was confirmed")
     elif later.calls > effect.calls and effect.state is not EffectState.INTENDED:
         found.append(f"once: {name} was called from {effect.state}")

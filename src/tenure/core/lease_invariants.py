@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tenure.core.attempt import FINAL_ANSWERS, Answer, Attempt, AttemptState, Verdict
-from tenure.core.attention import Attention
+from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.canonical import digest
 from tenure.core.delivery import Delivery
 from tenure.core.ids import attempt_id
@@ -83,6 +83,7 @@ def lease_violations(world: World) -> list[str]:
             )
         if attempt.answer is Answer.RERUN:
             found += _rerun(world, attempt)
+        found += _remains(world, attempt)
     for task in world.every(Task):
         newest = world.find(Attempt, attempt_id(task.task_id, task.attempts))
         if (
@@ -92,6 +93,20 @@ def lease_violations(world: World) -> list[str]:
         ):
             found.append(f"no_guess: {task.task_id} is {task.state}, and nobody said what became of it")
     return found + _one_task_each(world)
+
+
+def _remains(world: World, attempt: Attempt) -> list[str]:
+    """A recipient that is blocked by an unknown with a final answer has an open question, and no other one has."""
+    name = attempt.attempt_id
+    delivery = world.find(Delivery, attempt.last_delivery or "")
+    is_blocked = attempt.is_settled_unknown and delivery is not None and delivery.slot
+    item = world.find(Attention, item_id(AttentionKind.RECIPIENT_BLOCKED, name))
+    is_asked = item is not None and item.open
+    if is_blocked and not is_asked:
+        return [f"never_silent: {name} is answered and blocks its recipient, and nobody is asked"]
+    if is_asked and not is_blocked:
+        return [f"never_silent: it is asked what is left of {name}, which blocks nobody"]
+    return []
 
 
 def _rerun(world: World, attempt: Attempt) -> list[str]:
@@ -267,9 +282,7 @@ def _kept(before: World, after: World) -> list[str]:
             found.append(f"once: the report of {late.delivery_id} was recorded, and is kept as late")
     for item in after.every(Attention):
         was = before.find(Attention, item.item_id)
-        if was is None or was == item:
-            continue
-        if item.version < was.version or (item.open and not was.open and item.version == was.version):
+        if was is not None and item.version < was.version + (item.open and not was.open):
             found.append(
                 f"never_silent: {item.item_id} went from version {was.version} (open={was.open}) to {item.version}"
             )

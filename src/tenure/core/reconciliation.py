@@ -81,7 +81,7 @@ def decide_reconcile(draft: Draft, command: Reconcile) -> Reconciled | Refusal:
     if _says_gone(draft, command, attempt):
         if not _is_reason(command.because):
             return _no_reason()
-        _free_by_word(draft, attempt, f"{GONE}: {command.because}"[:REASON_LENGTH], command.by)
+        _free_by_word(draft, attempt, gone_words(command.because), command.by)
         return Reconciled(task.task_id, attempt.number, command.answer, _successor(command.answer, attempt))
     refusal = _answer_refusal(draft, command, task, attempt)
     if refusal is not None:
@@ -101,9 +101,14 @@ def decide_reconcile(draft: Draft, command: Reconcile) -> Reconciled | Refusal:
     if command.answer in FINAL_ANSWERS:
         free_key(draft, task)
         settle(draft, AttentionKind.UNKNOWN, attempt.attempt_id, f"answered {command.answer} by {command.by}")
-        ask_for_remains(draft, task.task_id, attempt.number)
+        ask_for_remains(draft, draft.attempt(task.task_id, attempt.number))
     successor = _carry_out(draft, command, task, attempt)
     return Reconciled(task.task_id, attempt.number, command.answer, successor)
+
+
+def gone_words(because: str) -> str:
+    """What stands at a unit, and at the question about it, that a person has freed by their word."""
+    return f"{GONE}: {because}"[:REASON_LENGTH]
 
 
 def _is_answered_so(draft: Draft, command: Reconcile, task: Task, attempt: Attempt) -> bool:
@@ -117,8 +122,13 @@ def _is_answered_so(draft: Draft, command: Reconcile, task: Task, attempt: Attem
         return False
     if command.answer is Answer.ACCEPT and not task.is_cancel_requested:
         return _accepted(command, draft.world.reports_of(attempt.attempt_id)) is task.state
-    delivery = draft.get(Delivery, attempt.last_delivery) if attempt.last_delivery else None
-    return not (command.tree_gone and delivery is not None and delivery.slot)
+    return not (command.tree_gone and _taking_its_slot(draft, attempt) is not None)
+
+
+def _taking_its_slot(draft: Draft, attempt: Attempt) -> Delivery | None:
+    """Its last Delivery, if that still takes its recipient's unit."""
+    delivery = draft.find(Delivery, attempt.last_delivery or "")
+    return delivery if delivery is not None and delivery.slot else None
 
 
 def _successor(answer: Answer, attempt: Attempt) -> int | None:
@@ -126,16 +136,14 @@ def _successor(answer: Answer, attempt: Attempt) -> int | None:
 
 
 def _free_by_word(draft: Draft, attempt: Attempt, reason: str, by: str) -> None:
-    delivery = draft.get(Delivery, attempt.last_delivery) if attempt.last_delivery else None
-    if delivery is not None and delivery.slot:
+    if (delivery := _taking_its_slot(draft, attempt)) is not None:
         free_unit(draft, delivery, reason, by)
 
 
 def _says_gone(draft: Draft, command: Reconcile, attempt: Attempt) -> bool:
     """Is it the final answer once more, with the word that nothing is left, and is that news?"""
-    delivery = draft.find(Delivery, attempt.last_delivery) if attempt.last_delivery else None
     is_same = command.answer is attempt.answer and command.answer in FINAL_ANSWERS
-    return command.tree_gone and is_same and delivery is not None and delivery.slot
+    return command.tree_gone and is_same and _taking_its_slot(draft, attempt) is not None
 
 
 def _answer_refusal(draft: Draft, command: Reconcile, task: Task, attempt: Attempt) -> Refusal | None:

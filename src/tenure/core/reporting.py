@@ -36,7 +36,7 @@ from tenure.core.ids import DeliveryId
 from tenure.core.late import Late, LateKind, late_id
 from tenure.core.proof import hear_late, is_current, is_live, stale
 from tenure.core.recipient import Node
-from tenure.core.remains import free_unit
+from tenure.core.remains import ask_for_remains, free_unit
 from tenure.core.stopping import advance_stop, withdraw
 from tenure.core.task import CancelStep, Task
 
@@ -203,7 +203,8 @@ def _ask_unknown_delivery(draft: Draft, node: Node, delivery_id: DeliveryId) -> 
 
 def _missing(draft: Draft, delivery: Delivery) -> None:
     if not _holds(draft, delivery):
-        return  # ended already; only the node's own word could free its slot
+        # Ended already; only the node's own word could free its slot. A record of before may have asked nobody for it.
+        return ask_for_remains(draft, draft.attempt(delivery.task_id, delivery.number))
     if delivery.state is DeliveryState.CLAIMED:
         void(draft, delivery, "unknown_to_node")
     elif not delivery.denied:

@@ -5,14 +5,15 @@ read, and only while it is asked: what was answered is not answered again, by an
 for the same reason is told again as it was (`once`), so that whoever lost the reply may repeat it.
 
 Some commands guard themselves with the version; they are handed on even where the question is closed, since only they
-know whether this very answer closed it. The others (`retry`, `cancel`, `raise`, `release`, `forget`) are about what comes
-next, which may be another matter by now; for a closed question they are never carried out."""
+know whether this very answer closed it. The others (`gone`, `retry`, `cancel`, `raise`, `release`, `forget`) are about what
+comes next, which may be another matter by now; for a closed question they are never carried out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.core.answers import Subject, answers_to
 from tenure.core.asking import closed_refusal
@@ -35,7 +36,7 @@ from tenure.core.desk_commands import AnswerChallenge, Changes, GiveUp, RaiseBud
 from tenure.core.effect_commands import Approve, ResolveEffect
 from tenure.core.ids import EffectId, NodeId, TaskId
 from tenure.core.limits import REASON_LENGTH
-from tenure.core.reconciliation import CLOSABLE
+from tenure.core.reconciliation import CLOSABLE, gone_words
 from tenure.core.retrying import effects_refusal
 from tenure.core.review import Ruling
 
@@ -64,13 +65,12 @@ def resolution(
     of the Task that the question is about."""
     if len(word.because) > REASON_LENGTH:
         return Refusal("invalid", f"a reason has at most {REASON_LENGTH} characters.", {"field": "because"})
-    make = _MAKERS.get(word.answer)
     if not item.open:
-        if make is not None and _guards_itself(item, word.answer):
-            return make(item, word)
+        if _guards_itself(item, word.answer):
+            return _MAKERS[word.answer](item, word)
         return Done(replayed=True) if _was_given(item, about, newest, word) else closed_refusal(item)
     offered = answers_to(item, about)
-    if make is None or word.answer not in offered:
+    if word.answer not in offered:
         if not offered and about.task is not None and about.task.open_effects:
             return effects_refusal(about.task)
         return _not_offered(item, offered, word.answer)
@@ -81,7 +81,14 @@ def resolution(
             "Read it again, then answer.",
             {"item_version": item.version},
         )
-    return make(item, word)
+    return _MAKERS[word.answer](item, _in_full(about, word))
+
+
+def _in_full(about: Subject, word: Word) -> Word:
+    """`gone` is the final answer that was given, once more, and with it the word that nothing is left."""
+    if word.answer != "gone" or about.attempt is None:
+        return word
+    return replace(word, answer=str(about.attempt.answer), tree_gone=True)
 
 
 def _not_offered(item: Attention, offered: dict[str, str], answer: str) -> Refusal:
@@ -114,6 +121,8 @@ def _was_given(item: Attention, about: Subject, newest: Attempt | None, word: Wo
             return why is not None and follows and (why.by, why.because) == (word.by, word.because.strip())
         case "raise":
             return item.closed_because == f"{word.by} let it go on: {word.because}"[:REASON_LENGTH]
+        case "gone":
+            return (item.closed_by, item.closed_because) == (word.by, gone_words(word.because))
         case "release":
             return item.closed_because == f"released by {word.by}: {word.because}"
         case "forget":
@@ -204,6 +213,7 @@ def _close(item: Attention, word: Word) -> Command | Refusal:
 
 _MAKERS: dict[str, Callable[[Attention, Word], Command | Refusal]] = {
     **{str(answer): _reconcile for answer in Answer},
+    "gone": _reconcile,
     "retry": _retry,
     "cancel": _cancel,
     "give_up": _give_up,

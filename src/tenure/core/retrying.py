@@ -132,7 +132,7 @@ def _new_spec(draft: Draft, command: Retry, task: Task, attempt: Attempt) -> Att
             )
         spec = replace(spec, objective=objective)
     if command.changes.elsewhere:
-        delivery = draft.find(Delivery, attempt.last_delivery) if attempt.last_delivery else None
+        delivery = draft.find(Delivery, attempt.last_delivery or "")
         route = spec.route or task.spec.route
         others = tuple(one.address for one in draft.world.serving(route))
         found = elsewhere(spec, route, delivery.recipient if delivery else None, others)

@@ -105,7 +105,7 @@ def recipient_reason(
         return 6, Reason(
             "recipient_blocked",
             f"{where} takes no new work: nobody knows how {recipient.blocks[0]} on it ended, or its processes may still "
-            f"run; answer it with `tenure reconcile {recipient.blocks[0]}`, with `--tree-gone` once none is left",
+            f"run; `tenure attention {recipient.blocks[0]}` shows what is asked about it and what may be answered",
             "no_guess",
             blocker=recipient.blocks[0],
         )

@@ -304,7 +304,8 @@ def _about_delivery(wants: Wants, world: LoadedWorld, *deliveries: str) -> Plan:
     for name in attempts:
         attempt = world.shelves[Attempt].peek(name)
         if attempt is not None and attempt.ended_at_ms is not None:
-            wants.item(name, AttentionKind.UNKNOWN, AttentionKind.LATE_EVIDENCE)
+            about = (AttentionKind.UNKNOWN, AttentionKind.RECIPIENT_BLOCKED, AttentionKind.LATE_EVIDENCE)
+            wants.item(name, *about)
             wants.look_up("reported", name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +199,10 @@ def test_what_is_no_plan_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "plan.json").write_bytes(content)
     with pytest.raises(InvalidError, match="is no plan"):
         read_plan(tmp_path / "plan.json")
+
+
+def test_without_the_library_of_the_disk_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apsw", None)
+    done = said("--seed", "1")
+    assert "tenure[sim]" in done.err
+    assert "bug" not in done.err

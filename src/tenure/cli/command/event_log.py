@@ -97,5 +97,5 @@ def tell(cli: Invocation, event: EventBody, *, whole_record: bool, details: bool
     body: dict[str, Any] = msgspec.json.decode(event.body)
     number = event.seq if whole_record else event.version
     where = f"{event.stream}  " if whole_record else ""
-    text = one_line(event_text(event.kind, body), 300)
-    cli.out.say(f"{number:>5}  {event.at}  {where}{text}{one_line(origin_text(body), 200)}")
+    told = (one_line(event_text(event.kind, body), 300), one_line(origin_text(body), 200))
+    cli.out.say(f"{number:>5}  {event.at}  {where}{'  '.join(filter(None, told))}")

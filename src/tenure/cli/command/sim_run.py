@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -74,6 +75,7 @@ def run_seeds(cli: Invocation, what: WhatOptions, how: HowOptions) -> int:
     must come to its end. Ends with 1 if anything was broken, or if a seed had too few steps or faults to count; a failing plan
     is made small and can be played with `--plan`.
     """
+    check_library()
     from tenure.runtime.clock import RealClock
     from tenure.sim.run.many import play_all
 
@@ -94,6 +96,22 @@ def run_seeds(cli: Invocation, what: WhatOptions, how: HowOptions) -> int:
         first = min(one.seed for one in total.failed)
         _shrunk(cli, _plan(None, first, wish), how.save)
     return 0 if total.is_well else EXIT_FAILED
+
+
+def check_library() -> None:
+    """
+    Raises:
+        ConfigurationError: the library under the simulated disk is not installed.
+    """
+    from tenure.errors import ConfigurationError
+
+    try:
+        import_module("apsw")
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            "this needs the library `apsw`, which the base install leaves out: install `tenure[sim]` (in a clone `make setup`"
+            " brings it)"
+        ) from error
 
 
 def wished(what: WhatOptions) -> Wish:

@@ -47,7 +47,7 @@ def origin_text(body: Body) -> str:
     if not origin:
         return ""
     parts = [origin[name] for name in ("address", "client", "credential") if origin.get(name)]
-    return f"  [{', '.join(parts)}]"
+    return f"[{', '.join(parts)}]"
 
 
 def _schedule(body: Body) -> str:

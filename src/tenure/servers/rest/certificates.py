@@ -54,8 +54,9 @@ class Certificates:
         return True
 
     def _load(self, context: ssl.SSLContext) -> None:
-        """Into another one first: one that fails half-way would show a certificate without its key."""
-        context.load_cert_chain(self._cert, self._key)
+        """Into another one first: one that fails half-way would show a certificate without its key. A key that has a password
+        is none that can be used: OpenSSL would ask the terminal for it, and the hub would stand still meanwhile."""
+        context.load_cert_chain(self._cert, self._key, password="")
         if self._client_ca is not None:
             context.load_verify_locations(self._client_ca)
 

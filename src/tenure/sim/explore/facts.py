@@ -88,7 +88,7 @@ def facts_of(world: World) -> HubFacts:
     reasons = {one.task_id: reason_of(world, one) for one in tasks}
     waiting = [one for one in tasks if not _is_attended(world, one)]
     asked = any(one.is_open_unknown for one in world.every(Attempt))
-    left = any(one.open and one.kind is AttentionKind.LATE_EVIDENCE for one in world.every(Attention))
+    left = any(one.open and one.kind is AttentionKind.RECIPIENT_BLOCKED for one in world.every(Attention))
     kept = any(reasons[one.task_id].code in BY_ANOTHER for one in waiting)
     is_other_listed = any(_is_listed(world, one.task_id) for one in tasks)
     return HubFacts(

@@ -1,0 +1,168 @@
+"""The yes and no of entities, and what is made from one of them alone: each condition by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tenure.core.account import Paused
+from tenure.core.attempt import FINAL_ANSWERS, Answer, AttemptSpec
+from tenure.core.effect import EffectState
+from tenure.core.hold import Hold, HoldKind
+from tenure.core.ids import Address
+from tenure.core.life_cycle import queue_of, queued
+from tenure.core.recipient import Node, fits, recipient_queues
+from tenure.core.scope import EffectKind
+from tenure.core.task import TERMINAL_TASK_STATES, TITLE, CancelStep, Stop, StopCause, TaskState
+from tenure.core.webhook import may_be_about
+from tests.core.lab import FORGE, Lab
+
+PAUSED = Paused("ann", "x", 1)
+STOP = Stop(1, CancelStep.REQUESTED, StopCause.PERSON, "x", "ann", 1)
+
+
+def test_what_is_final_and_what_has_ended() -> None:
+    assert {Answer.RERUN, Answer.ACCEPT, Answer.RETIRE} == FINAL_ANSWERS
+    assert {
+        TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED,
+    } == TERMINAL_TASK_STATES  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("objective", "title"),
+    [
+        ("x" * TITLE, "x" * TITLE),
+        ("x" * (TITLE + 1), "x" * (TITLE - 1) + "…"),
+        ("\n one \ntwo", "one "),
+    ],
+)
+def test_a_title_is_the_first_line_within_its_length(lab: Lab, objective: str, title: str) -> None:
+    assert lab.task(lab.submit(objective=objective)).title == title
+
+
+@pytest.mark.parametrize(
+    ("stop", "stopping"), [(None, False), (STOP, True), (replace(STOP, number=2), False)]
+)
+def test_a_stop_is_of_the_newest_attempt(lab: Lab, stop: Stop | None, stopping: bool) -> None:
+    task = replace(lab.task(lab.submit()), stop=stop)
+    assert (task.is_stopping, task.stopping) == (stopping, stop if stopping else None)
+    assert not replace(task, attempts=3).is_stopping
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"waits_for": ("t_2",)},
+        {"failed_dependencies": ("t_2",)},
+        {"cancel_step": CancelStep.REQUESTED},
+        {"needs_approval": True},
+        {"hold": Hold(HoldKind.KEY, "key:k", "x")},
+        {"stop": STOP},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_a_task_stands_in_its_queue_if_nothing_but_a_recipient_is_missing(
+    lab: Lab, fields: dict[str, Any]
+) -> None:
+    task_id = lab.submit()
+    task, attempt = lab.task(task_id), lab.attempt(task_id)
+    assert queued(task, attempt, 5).queue_key == "claude|*|*"
+    assert queued(replace(task, **fields), attempt, 5).queue_key is None
+
+
+def test_those_that_must_not_go_to_somebody_stand_apart(lab: Lab) -> None:
+    task_id = lab.submit()
+    task, attempt = lab.task(task_id), lab.attempt(task_id)
+    avoiding = replace(attempt, spec=replace(attempt.spec, avoid=(Address("claude@laptop"),)))
+    assert (queue_of(task, attempt), queue_of(task, avoiding)) == ("claude|*|*", "claude|!|!")
+
+
+def test_where_an_attempt_goes_is_where_its_session_is_then_its_own_route_then_its_tasks() -> None:
+    spec = AttemptSpec("do it", "default/1", pin=Address("claude@laptop"), route="red")
+    assert spec.goes_to("blue") == "claude@laptop"
+    assert replace(spec, pin=None).goes_to("blue") == "red"
+    assert replace(spec, pin=None, route=None).goes_to("blue") == "blue"
+
+
+# -- nodes and recipients
+
+
+def test_a_recipient_works_unless_it_is_blocked_or_paused(lab: Lab) -> None:
+    lab.node()
+    one = lab.recipient()
+    assert one.may_work
+    assert not replace(one, paused=PAUSED).may_work
+    assert not replace(one, blocks=("t_1/1",)).may_work
+
+
+@pytest.mark.parametrize("fields", [{"compatible": False}, {"quarantined": True}, {"revoked": True}])
+def test_a_node_works_if_it_speaks_our_language_and_is_neither_quarantined_nor_revoked(
+    lab: Lab, fields: dict[str, bool]
+) -> None:
+    node = lab.get(Node, lab.node())
+    assert node.may_work
+    assert not replace(node, **fields).may_work
+
+
+@pytest.mark.parametrize(
+    ("boots", "boot_id", "another"),
+    [(("a", "b"), "b", False), (("a", "b"), "a", True), (("a",), None, False), ((), "a", False)],
+)
+def test_another_boot_is_told_only_where_both_are_known(
+    lab: Lab, boots: tuple[str, ...], boot_id: str | None, another: bool
+) -> None:
+    assert replace(lab.get(Node, lab.node()), boots=boots).is_another_boot(boot_id) is another
+
+
+def test_what_a_recipient_draws_on_has_and_serves(lab: Lab) -> None:
+    lab.node(capacity=3)
+    one = lab.recipient()
+    assert one.quotas == ("claude@laptop",)
+    assert replace(one, provider="account").quotas == ("claude@laptop", "account")
+    assert replace(one, slots_used=1).free == 2
+    assert replace(one, slots_used=5).free == 0
+    assert replace(one, declared=False).free == 0
+    assert recipient_queues(one) == (
+        "claude@laptop|*|*", "claude@laptop|command|*", "claude|*|*", "claude|command|*",
+        "claude@laptop|!|!", "claude|!|!",
+    )  # fmt: skip
+    assert "claude|command|large" in recipient_queues(replace(one, model="large"))
+
+
+@pytest.mark.parametrize(
+    ("harness", "model", "fit"),
+    [
+        (None, None, True),
+        ("command", "large", True),
+        ("other", None, False),
+        (None, "small", False),
+    ],
+)
+def test_a_recipient_fits_what_is_frozen(lab: Lab, harness: str | None, model: str | None, fit: bool) -> None:
+    lab.node(model="large")
+    assert fits(lab.recipient(), harness, model) is fit
+
+
+# -- effects that a message is about
+
+
+@pytest.mark.parametrize(
+    ("fields", "about"),
+    [
+        ({}, True),
+        ({"target": FORGE.upper()}, True),
+        ({"state": EffectState.ISSUED}, False),
+        ({"finds": False}, False),
+        ({"quarantined": True}, False),
+        ({"kind": EffectKind.PUSH}, False),
+        ({"target": "forge:acme/other"}, False),
+    ],
+)
+def test_a_message_gives_reason_to_ask_for_what_is_in_doubt_at_its_target(
+    lab: Lab, fields: dict[str, Any], about: bool
+) -> None:
+    _, _, effect_id = lab.doubted()
+    effect = replace(lab.effect(effect_id), **fields)
+    assert may_be_about(effect, FORGE, {EffectKind.PULL_REQUEST}) is about

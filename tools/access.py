@@ -31,7 +31,8 @@ capability, which names one Delivery and dies with its lease. What a node says c
 says for its own Attempt only, whatever they name.
 
 A token that is bound to projects (`tenure token issue NAME --project P`) sees and does the same within them; everything else is
-to it as if it did not exist. **hub** marks what is about the hub as a whole: such a token is refused there.
+to it as if it did not exist. **hub** marks what is about the hub as a whole: such a token is refused there. The schedules and
+tokens that it makes are named `P.NAME`, so that nobody speaks by another project's name.
 
 Git's endpoint (`/git/…`) is opened by an agent's capability alone, within its scope ([pushes](../guides/push.md)). A webhook is
 opened by its forge's signature alone and by no token ([webhooks](../guides/webhooks.md)).

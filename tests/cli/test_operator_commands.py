@@ -2,9 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tenure.client.hub import HubClient
+from tenure.errors import OutcomeUnknownError, exit_code
 from tenure.ledger.migrating import REVISIONS
 from tests.cli.lab import HubInThread, PlayedNode, called
 from tests.migration.test_migration import at_first_revision, migrated
@@ -37,10 +40,46 @@ def test_tokens_of_one_name_are_told_apart_and_one_alone_is_revoked_by_its_name(
     assert (both.code, both.error["code"]) == (65, "conflict")
     assert hub.call("token", "revoke", first).code == 0
     rows = [line.split() for line in hub.call("token", "list").out.splitlines()]
-    states = {row[0]: row[3] for row in rows if row[1] == "ci"}
+    states = {row[0]: row[4] for row in rows if row[1] == "ci"}
     assert states == {first: "revoked", second.json["credential_id"]: "live"}
     assert hub.call("token", "revoke", "ci").code == 0
     assert hub.call("token", "revoke", "ci").code == 66
+
+
+def test_a_rotated_token_is_kept_in_its_file_before_the_hub_is_asked(
+    hub: HubInThread, tmp_path: Path
+) -> None:
+    old = hub.call("token", "issue", "deploy", "--role", "viewer", "--json").json["credential_id"]
+    file = tmp_path / "new.token"
+    refused = hub.call("token", "rotate", "c_nobody", "--token-file", str(file))
+    assert (refused.code, refused.out) == (66, "")
+    kept = file.read_text()
+    assert file.stat().st_mode & 0o077 == 0
+    first, second = (hub.call("token", "rotate", old, "--token-file", str(file)) for _ in range(2))
+    assert first.out == second.out == kept
+    assert (first.code, second.code) == (0, 0)
+    live = [one for one in hub.call("token", "list", "--json").json["tokens"] if one["name"] == "deploy"]
+    assert [one["revoked_at"] is None for one in live].count(True) == 1
+
+
+@pytest.mark.parametrize("json", [True, False])
+def test_a_new_token_is_shown_also_where_the_answer_is_lost(
+    hub: HubInThread, json: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = hub.call("token", "issue", "wall-lost", "--role", "viewer", "--json").json["credential_id"]
+    whole = HubClient.rotate_token
+
+    async def loses(*values: Any, **more: Any) -> None:
+        await whole(*values, **more)
+        raise OutcomeUnknownError("the link broke")
+
+    monkeypatch.setattr(HubClient, "rotate_token", loses)
+    done = hub.call("token", "rotate", old, *(["--json"] if json else []))
+    assert done.code == exit_code(OutcomeUnknownError("x"))
+    token = done.json["token"] if json else done.out.strip()
+    assert "try both" in done.err
+    monkeypatch.setenv("TENURE_TOKEN", token)
+    assert hub.call("list").code == 0
 
 
 @pytest.mark.parametrize("role", ["emperor", "", "node"])

@@ -259,3 +259,10 @@ def test_an_attempt_keeps_its_policy_where_the_one_of_its_task_is_no_more(lab: L
 def test_only_a_task_with_a_repository_has_a_worktree(repository: str | None, worktree: str) -> None:
     spec = TaskSpec("do it", "claude", repository=repository, base_sha=SHA if repository else None)
     assert first_spec(spec, "default/1").worktree == worktree
+
+
+def test_what_is_settled_while_a_canceled_attempt_still_runs_ends_nothing(lab: Lab) -> None:
+    task_id, delivery, effect_id = lab.issued()
+    lab.cancel(task_id)
+    lab.settle(effect_id)
+    assert (lab.task(task_id).is_terminal, lab.task(task_id).lease) == (False, delivery.delivery_id)

@@ -126,6 +126,7 @@ def test_a_session_is_gone_on_with_once_unless_its_end_passes_by_itself(
 
 def test_without_a_word_to_add_nothing_is_revised(lab: Lab) -> None:
     assert planned(lab, Action.REVISE).spec is None
+    assert planned(lab, Action.REVISE, spec={"feedback": "it said no"}).spec is None
     made = planned(lab, Action.REVISE, feedback="it says no")
     assert spec_of(made).feedback == "it says no"
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
+from tenure.core.draft import Draft
 from tenure.core.failure import FailureClass, Rule, Sign
 from tenure.core.limits import NAME_LENGTH, POLICY_RESPONSES, POLICY_RULES
 from tenure.core.policy import (
@@ -26,6 +27,8 @@ from tenure.core.policy import (
     policy_problems,
     response_to,
 )
+from tenure.core.policy_choice import policy_named
+from tenure.errors import InvariantError
 from tests.core.lab import Lab
 
 MINE = replace(DEFAULT, name="mine")
@@ -246,3 +249,19 @@ def test_names_of_rules_and_responses_can_stand_in_a_line(name: str) -> None:
 def test_rules_ask_for_codes_that_there_are(codes: tuple[int, ...], statuses: tuple[int, ...]) -> None:
     rule = Rule("odd", 3, FailureClass.CAPACITY, exit_codes=codes, http_statuses=statuses)
     assert policy_problems(replace(DEFAULT, name="mine", rules=(*DEFAULT.rules, rule)))
+
+
+def test_a_policy_may_have_as_many_rules_as_are_allowed() -> None:
+    rules = tuple(Rule(f"r{one}", 3, FailureClass.CAPACITY, exit_codes=(75,)) for one in range(POLICY_RULES))
+    assert policy_problems(replace(MINE, rules=rules)) == []
+
+
+def test_the_same_choice_again_changes_nothing(lab: Lab) -> None:
+    assert choose(lab, "hub", None) == cm.Done(replayed=True)
+    assert choose(lab, "hub", "once") == cm.Done()
+    assert choose(lab, "hub", "once") == cm.Done(replayed=True)
+
+
+def test_a_policy_that_is_not_in_the_record_is_a_bug(lab: Lab) -> None:
+    with pytest.raises(InvariantError, match="policy mine/7 is referred to"):
+        policy_named(Draft(lab.world, lab.now, lab.terms), "mine/7")

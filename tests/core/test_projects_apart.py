@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
@@ -22,6 +23,7 @@ from tenure.core.ids import Address, TaskId, attempt_id
 from tenure.core.origin import Origin
 from tenure.core.policy import PolicyChoice
 from tenure.core.recipient import Node, Recipient
+from tenure.core.review import About
 from tenure.core.schedule import Schedule, ScheduleSpec
 from tenure.core.scope import EffectKind, Scope
 from tenure.core.task import Task, TaskSpec
@@ -163,7 +165,7 @@ def test_a_schedule_is_named_after_its_project(shared: Lab, name: str, code: str
 def test_a_token_gives_what_it_has_and_no_more(
     shared: Lab, projects: tuple[str, ...], accepted: bool
 ) -> None:
-    command = cm.IssueCredential("c_new", "new", Role.VIEWER, "digest", "ann", projects)
+    command = cm.IssueCredential("c_new", f"{MINE}.new", Role.VIEWER, "digest", "ann", projects)
     assert isinstance(said(shared, command, MINE, "third").reply, cm.Done) is accepted
 
 
@@ -271,3 +273,12 @@ def test_tokens_of_others_are_neither_revoked_nor_rotated(shared: Lab) -> None:
     shared.run(cm.IssueCredential("c_bob", "bob", Role.VIEWER, "digest", "root", (THEIRS,)))
     assert refused(shared, cm.RevokeCredential("c_bob", "ann"), MINE) == "not_found"
     assert refused(shared, cm.RotateCredential("c_bob", "c_2", "digest", "ann"), MINE) == "not_found"
+
+
+def test_what_belongs_to_a_task_is_not_there_where_the_task_is_not(shared: Lab) -> None:
+    _, task_id, delivery = shared.running(project=THEIRS)
+    shared.report(delivery)
+    doubt = dc.Challenge(task_id, 1, About.CLAIM, "ann", "is it so?")
+    nobody = replace(doubt, task_id=TaskId("t_nobody"))
+    assert refused(shared, doubt, MINE) == refused(shared, nobody, MINE) == "not_found"
+    assert said(shared, doubt, THEIRS).reply == cm.Done()

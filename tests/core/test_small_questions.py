@@ -7,17 +7,23 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tenure.core.account import Paused
+from tenure.core.account import Paused, new_account
 from tenure.core.attempt import FINAL_ANSWERS, Answer, AttemptSpec
+from tenure.core.budget import Tally
+from tenure.core.circuit import Circuit, is_news
 from tenure.core.effect import EffectState
+from tenure.core.effect_key import recorded_key
+from tenure.core.effect_target import TARGET_LENGTH, target_problem
+from tenure.core.fairness import turns_after
 from tenure.core.hold import Hold, HoldKind
-from tenure.core.ids import Address
+from tenure.core.ids import Address, TaskId
 from tenure.core.life_cycle import queue_of, queued
+from tenure.core.limits import EFFECTS, KEY_LENGTH, NAME_LENGTH, SCOPE_PATTERNS
 from tenure.core.recipient import Node, fits, recipient_queues
-from tenure.core.scope import EffectKind
+from tenure.core.scope import EffectKind, Scope, may, scope_problem
 from tenure.core.task import TERMINAL_TASK_STATES, TITLE, CancelStep, Stop, StopCause, TaskState
 from tenure.core.webhook import may_be_about
-from tests.core.lab import FORGE, Lab
+from tests.core.lab import FORGE, Lab, pull_request
 
 PAUSED = Paused("ann", "x", 1)
 STOP = Stop(1, CancelStep.REQUESTED, StopCause.PERSON, "x", "ann", 1)
@@ -166,3 +172,97 @@ def test_a_message_gives_reason_to_ask_for_what_is_in_doubt_at_its_target(
     _, _, effect_id = lab.doubted()
     effect = replace(lab.effect(effect_id), **fields)
     assert may_be_about(effect, FORGE, {EffectKind.PULL_REQUEST}) is about
+
+
+# -- scopes, targets and keys
+
+
+@pytest.mark.parametrize(
+    ("scope", "fits_in"),
+    [
+        (Scope(targets=("x",) * SCOPE_PATTERNS), True),
+        (Scope(targets=("x",) * (SCOPE_PATTERNS + 1)), False),
+        (Scope(branches=("x" * (4 * NAME_LENGTH),)), True),
+        (Scope(branches=("x" * (4 * NAME_LENGTH + 1),)), False),
+        (Scope(paths=("****",)), True),
+        (Scope(paths=("*****",)), False),
+        (Scope(paths=("",)), False),
+        (Scope(most=1), True),
+        (Scope(most=0), False),
+        (Scope(most=EFFECTS), True),
+        (Scope(most=EFFECTS + 1), False),
+        (Scope(kinds=(EffectKind.PUSH,), approval=(EffectKind.PUSH,)), True),
+        (Scope(approval=(EffectKind.PUSH,)), False),
+    ],
+)
+def test_a_scope_has_its_bounds(scope: Scope, fits_in: bool) -> None:
+    assert (scope_problem(scope) is None) is fits_in
+
+
+@pytest.mark.parametrize(
+    ("pattern", "target", "folds", "allowed"),
+    [
+        ("forge:acme/app", "forge:acme/app", False, True),
+        ("forge:acme/app", "forge:Acme/App", False, False),
+        ("forge:Acme/App", "forge:acme/app", False, False),
+        ("forge:acme/app", "forge:Acme/App", True, True),
+        ("forge:Acme/App", "forge:acme/app", True, True),
+    ],
+)
+def test_names_are_the_same_in_either_case_only_where_the_provider_says_so(
+    pattern: str, target: str, folds: bool, allowed: bool
+) -> None:
+    scope = Scope(kinds=(EffectKind.PUSH,), targets=(pattern,))
+    assert (may(scope, EffectKind.PUSH, target, None, folds=folds) is None) is allowed
+
+
+@pytest.mark.parametrize(("length", "taken"), [(TARGET_LENGTH, True), (TARGET_LENGTH + 1, False)])
+def test_a_target_has_its_length(length: int, taken: bool) -> None:
+    assert (target_problem("forge:" + "x" * (length - 6)) is None) is taken
+
+
+def test_a_key_is_told_in_words_while_those_fit_and_by_their_digest_else() -> None:
+    task_id = TaskId("t_1")
+
+    def key(head: int) -> str:
+        return recorded_key(None, None, task_id, FORGE, pull_request("x" * head))
+
+    room = KEY_LENGTH - len(key(1)) + 1
+    assert key(room).endswith("/" + "x" * room)
+    assert not key(room + 1).endswith("x")
+    assert recorded_key("mine", None, task_id, FORGE, pull_request()) == "mine"
+    assert recorded_key("mine", "because", task_id, FORGE, pull_request()).startswith("mine#again:")
+
+
+# -- circuits, turns and budgets
+
+
+@pytest.mark.parametrize(
+    ("fields", "news"),
+    [
+        ({}, False),
+        ({"opened_at_ms": 0}, True),
+        ({"failures": 0}, True),
+        ({"probe": "DELIVERY"}, True),
+    ],
+)
+def test_only_what_was_granted_after_a_circuit_opened_says_anything_new(
+    lab: Lab, fields: dict[str, Any], news: bool
+) -> None:
+    _, _, delivery = lab.running()
+    circuit = Circuit("account", 1, delivery.claimed_at_ms, 2**50, "no room", None)
+    fields = {name: delivery.delivery_id if to == "DELIVERY" else to for name, to in fields.items()}
+    assert is_news(replace(circuit, **fields), delivery) is news
+    assert is_news(None, delivery)
+
+
+def test_a_turn_counts_by_the_weight_and_from_the_least_that_anybody_has_had() -> None:
+    account = replace(new_account("project:red", 0), turns=3.0, weight=4)
+    assert turns_after(None, 7.0) is None
+    assert turns_after(account, 1.0) == 3.25
+    assert turns_after(account, 7.0) == 7.25
+
+
+def test_what_never_failed_repeats_nothing() -> None:
+    assert Tally(signatures={"a": 2}).repeats == 0
+    assert Tally(signatures={"a": 2}, last="a").repeats == 2

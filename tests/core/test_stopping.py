@@ -10,10 +10,12 @@ import pytest
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core import recovery_events as rv
+from tenure.core.account import Account
 from tenure.core.attempt import Answer, Verdict
 from tenure.core.attention import AttentionKind
-from tenure.core.budget import Budget
+from tenure.core.budget import NOTHING, Budget, Share
 from tenure.core.delivery import Delivery
+from tenure.core.gate import Gate
 from tenure.core.ids import TaskId
 from tenure.core.task import CancelStep, TaskState
 from tests.core.lab import Lab
@@ -198,3 +200,46 @@ def test_a_budget_that_runs_out_while_a_person_stops_it_asks_once(lab: Lab) -> N
     lab.renew(delivery, usage=cm.Usage(cost_usd_micros=10))
     lab.report(delivery, Verdict.CANCELED)
     assert lab.open_items() == ["stopped"]
+
+
+def test_a_stop_of_one_attempt_says_nothing_of_another(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    stop(lab, task_id)
+    lab.report(delivery, Verdict.CANCELED)
+    lab.run(cm.Retry(task_id, "ann", "once more"))
+    second = lab.work(delivery.node_id)
+    answer = stop(lab, task_id, 2)
+    assert (answer.step, answer.replayed) == ("requested", False)
+    assert stop(lab, task_id, 1).code == "terminal"
+    lab.report(second, Verdict.CANCELED)
+    assert stop(lab, task_id, 2).replayed
+
+
+def test_what_is_canceled_as_a_whole_is_not_stopped_beside_that(lab: Lab) -> None:
+    _, task_id, _ = lab.running(deadline_ms=lab.now.wall_ms + 1_000)
+    lab.cancel(task_id)
+    assert stop(lab, task_id).replayed
+    lab.pass_s(1)
+    lab.run(dc.DueTask(task_id))
+    assert steps(lab) == []
+
+
+def test_an_offer_that_is_taken_back_gives_back_what_was_set_aside(lab: Lab) -> None:
+    lab.run(dc.SetAccount("hub", Share(tokens=100), Budget(), Share(), 1, "ann", "x"))
+    node = lab.node()
+    task_id = lab.submit(concurrency_key="k")
+    assert len(lab.claim(node)) == 1
+    stop(lab, task_id)
+    assert lab.get(Account, "hub").reserved == NOTHING
+    assert lab.get(Gate, "k").holder is None
+
+
+@pytest.mark.parametrize(
+    ("because", "words"), [("it does harm", "ann: it does harm; say"), ("", "stopped by ann; say")]
+)
+def test_who_stopped_it_and_why_is_told_with_the_question(lab: Lab, because: str, words: str) -> None:
+    task_id = lab.submit()
+    lab.run(dc.StopAttempt(task_id, 1, "ann", because))
+    item = lab.item(AttentionKind.STOPPED, f"{task_id}/1")
+    assert item is not None
+    assert words in item.summary

@@ -107,7 +107,8 @@ async def rotates(one: World) -> object:
     one.ledger.armed = False
     credential_id = await token_of(one)
     one.ledger.armed = True
-    return await one.lab.api.rotate_token(ANN, credential_id)
+    asked = api.TokenRotateRequest(token="tnr_" + "n" * 43)
+    return await one.lab.api.rotate_token(ANN, credential_id, asked)
 
 
 def operating(one: World) -> OperatingDesk:

@@ -82,3 +82,24 @@ def test_a_schedule_is_kept_for_good_and_found_by_when_it_is_due(tmp_path: Path)
     )
     assert "schedules_due" in plan
     new.close()
+
+
+def test_questions_are_kept_when_a_blocked_recipient_becomes_one(tmp_path: Path) -> None:
+    path = tmp_path / "hub.db"
+    old = migrated_to(path, "0005")
+    question = QUESTION.replace("opened_at_ms)", "opened_at_ms, notified_version)").replace("5)", "5, 1)")
+    old.execute(question, ("late_evidence:t_1/1", "late_evidence", "t_1/1"))
+    blocked = ("recipient_blocked:t_1/1", str(AttentionKind.RECIPIENT_BLOCKED), "t_1/1")
+    with pytest.raises(sqlite3.IntegrityError):
+        old.execute(question, blocked)
+    old.commit()
+    before = old.execute("SELECT * FROM attention ORDER BY item_id").fetchall()
+    old.close()
+
+    new = migrated_to(path, "0006")
+    assert new.execute("SELECT * FROM attention ORDER BY item_id").fetchall() == before
+    new.execute(question, blocked)
+    for refused in ("DELETE FROM attention", "UPDATE attention SET subject = 'other'"):
+        with pytest.raises(sqlite3.IntegrityError, match="frozen"):
+            new.execute(refused)
+    new.close()

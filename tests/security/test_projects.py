@@ -254,12 +254,18 @@ async def test_a_bound_operator_makes_no_token_that_reaches_further(two: Tenants
         refused = await two.token("blue-operator", "more", "operator", *projects)
         assert refused.status_code == 403, refused.text
     assert (await two.token("blue-operator", "joins", "join")).status_code == 403
-    made = await two.token("blue-operator", "helper", "viewer", "blue")
+    made = await two.token("blue-operator", "blue.helper", "viewer", "blue")
     assert made.status_code == 201
     names = {one["name"] for one in (await two.ask("blue-operator", "GET", "/v1/tokens")).json()}
-    assert names == {"viewer", "submitter", "operator", "helper"}
+    assert names == {"viewer", "submitter", "operator", "blue.helper"}
     kept = await two.ask("blue-operator", "POST", f"/v1/tokens/{made.json()['credential_id']}/rotate")
     assert kept.json()["projects"] == ["blue"]
+
+
+@pytest.mark.parametrize("name", ["root", "operator", "helper", "red.helper", "blue", ".blue", "bluer.helper"])
+async def test_a_bound_operator_gives_no_token_a_name_that_could_be_anothers(two: Tenants, name: str) -> None:
+    refused = await two.token("blue-operator", name, "viewer", "blue")
+    assert (refused.status_code, "is named blue.NAME" in refused.text) == (400, True), refused.text
 
 
 @pytest.mark.parametrize("subject", ["hub", "project:red", "project:none", "node:box", "codex@box"])

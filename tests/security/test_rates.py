@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tenure.core import commands as cm
 from tenure.core.access import Role
 from tenure.core.recipient import RecipientSpec
 from tenure.errors import RateLimitedError
@@ -81,6 +82,33 @@ async def test_whoever_guesses_is_slowed_down_and_nobody_elsewhere_is(guarded: G
     assert late.status_code == 200
     guarded.lab.clock.pass_s(1)
     assert (await guarded.ask("tnr_guess")).status_code == 401
+
+
+async def test_a_token_that_was_made_is_no_guess_though_its_address_guesses_and_the_hub_has_just_started() -> (
+    None
+):
+    lab = Lab()
+    async with lab.running():
+        await lab.hub.admit("one", Role.VIEWER, "tnr_one")
+        await lab.hub.admit("gone", Role.VIEWER, "tnr_gone")
+        gone = next(one for one in await lab.hub.ledger.credentials() if one.name == "gone")
+        await lab.hub.execute(cm.RevokeCredential(gone.credential_id, "someone", "it leaked"))
+        box = await lab.node("box")
+    async with lab.running():
+        guarded = Guarded(
+            lab, create_app(lab.hub, face=Facing(rates=Rates(lab.clock, PER_S, guesses_per_s=1)))
+        )
+        while (await guarded.ask("tnr_guess")).status_code != 429:
+            pass
+        assert (await guarded.ask("tnr_one")).status_code == 200
+        assert (await guarded.ask(box.credential)).status_code == 403
+        assert (await guarded.ask("tnr_gone")).status_code == 429
+        await lab.hub.admit("new", Role.VIEWER, "tnr_new")
+        assert (await guarded.ask("tnr_new")).status_code == 200
+        await box.start()
+        assert (await guarded.ask(box.credential)).status_code == 403
+        lab.hub.access.missed()
+        assert (await guarded.ask("tnr_one")).status_code == 200
 
 
 async def test_a_flood_of_guesses_reads_nothing_from_the_record(guarded: Guarded) -> None:

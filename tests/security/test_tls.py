@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 import pytest
+import structlog
 import trustme
 
 from tenure.client.hub import HubClient
@@ -314,6 +315,48 @@ def test_a_certificate_whose_key_is_not_there_yet_is_not_shown(pki: Pki) -> None
     assert not files.renew()
     Path(key).write_bytes(Path(new_key).read_bytes())
     assert (files.renew(), files.renew()) == (True, False)
+
+
+def test_files_that_do_not_fit_are_told_of_once_for_each_change_and_tried_each_time(pki: Pki) -> None:
+    cert, key = pki.issue(pki.hubs, "hub", HOST)
+    files = Certificates(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), cert, key, None)
+    new_cert, new_key = pki.issue(pki.hubs, "new", HOST)
+    whole = Path(key).read_bytes()
+
+    def told(times: int = 3) -> list[str]:
+        with structlog.testing.capture_logs() as logs:
+            for _ in range(times):
+                files.renew()
+        return [one["log_level"] for one in logs]
+
+    Path(cert).write_bytes(Path(new_cert).read_bytes())
+    assert told() == ["warning"]
+    Path(key).write_bytes(b"half a key")
+    assert told() == ["warning"]
+    Path(key).write_bytes(Path(new_key).read_bytes())
+    assert told() == ["info"]
+    Path(key).write_bytes(whole)
+    assert told() == ["warning"]
+
+
+def test_a_renewed_key_with_a_password_is_not_asked_for_at_the_terminal(
+    pki: Pki, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cert, key = pki.issue(pki.hubs, "hub", HOST)
+    files = Certificates(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), cert, key, None)
+    given: list[dict[str, Any]] = []
+
+    class Watched(ssl.SSLContext):
+        def load_cert_chain(self, *files: Any, **more: Any) -> None:
+            given.append(more)
+            super().load_cert_chain(*files, **more)
+
+    monkeypatch.setattr(ssl, "SSLContext", Watched)
+    locked = ["openssl", "pkey", "-in", key, "-aes128", "-passout", "pass:secret", "-out", f"{key}.new"]
+    subprocess.run(locked, check=True, capture_output=True, timeout=30)
+    Path(f"{key}.new").replace(key)
+    assert not files.renew()
+    assert given == [{"password": ""}]
 
 
 @pytest.mark.parametrize("mutual", [True, False])

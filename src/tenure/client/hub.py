@@ -8,6 +8,7 @@ A submit is safe to repeat because it has a key: name the operation with it (`ni
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Self, final
@@ -17,10 +18,12 @@ import httpx
 from tenure import errors as er
 from tenure.client.deciding import Deciding
 from tenure.client.event_stream import sent_events
-from tenure.client.link import TIMEOUT_S, Ask, Effect, Link, path_part
+from tenure.client.link import TIMEOUT_S, Ask, Effect, Link, authorization, path_part
 from tenure.client.operating import Operating
 from tenure.core.commands import Done
 from tenure.core.limits import BATCH
+from tenure.runtime.clock import RealClock
+from tenure.runtime.ids import RealIds
 from tenure.runtime.plain_answer import plain_pieces
 from tenure.wire import api
 from tenure.wire.codec import decode
@@ -220,11 +223,21 @@ class HubClient(Deciding, Operating):
         body = api.TokenRequest(name=name, role=role, projects=tuple(projects), because=because)
         return await self._write(api.TokenReply, "/v1/tokens", body, Effect.ONCE)
 
-    async def rotate_token(self, credential_id: str, because: str = "") -> api.TokenReply:
-        """A new token in the place of one, which is refused from the next request on."""
-        body = api.TokenChangeRequest(because=because)
+    async def rotate_token(
+        self, credential_id: str, because: str = "", *, token: str | None = None
+    ) -> api.TokenReply:
+        """A new token in the place of one, which is refused from the next request on. With the same `token` it may be sent
+        again; keep it first (`runtime.ids` makes one), so that no lost answer loses it. None: one is made here."""
+        token = token or RealIds(RealClock()).token()
+        body = api.TokenRotateRequest(because=because, token=token)
         path = f"/v1/tokens/{path_part(credential_id)}/rotate"
-        return await self._write(api.TokenReply, path, body, Effect.ONCE)
+        try:
+            return await self._write(api.TokenReply, path, body, Effect.SAME)
+        except er.OutcomeUnknownError:
+            # Whoever rotates the token that they use is refused under it from then on. Then the new one is let in.
+            with contextlib.suppress(er.TenureError):
+                return await self._write(api.TokenReply, path, body, Effect.SAME, authorization(token))
+            raise
 
     async def revoke_token(self, credential_id: str, because: str = "") -> Done:
         """Refuse a token from the next request on."""

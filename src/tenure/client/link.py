@@ -102,7 +102,7 @@ class Link:
         self._timeout_s = timeout_s
         self._http = httpx.AsyncClient(
             base_url=self.base_url,
-            headers={"User-Agent": f"tenure/{__version__}", **PLAIN, **_authorization(token)},
+            headers={"User-Agent": f"tenure/{__version__}", **PLAIN, **authorization(token)},
             transport=transport,
             # Without TLS nothing is to be trusted, and reading the usual certificates would take longer than a request.
             verify=parts.scheme == "https" and _trusted(verify),
@@ -290,7 +290,7 @@ def error_of(response: httpx.Response, content: bytes) -> er.TenureError | None:
     return None
 
 
-def _authorization(token: str | None) -> dict[str, str]:
+def authorization(token: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 

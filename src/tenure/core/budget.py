@@ -101,7 +101,7 @@ class Tally(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     @property
     def repeats(self) -> int:
         """How often the last failure came: what came before it says nothing of what was changed since."""
-        return 0 if self.last is None else self.signatures.get(self.last, 0)
+        return self.signatures.get(self.last or "", 0)
 
 
 def amounts_of(usage: Usage) -> Amounts:

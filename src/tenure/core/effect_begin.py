@@ -292,8 +292,6 @@ def _intend(
     if before is not None:  # the provider's own identity is taken by the one before
         identity, twin = f"{identity}#{digest(key)[:12]}", None
     again_of = before.effect_id if before is not None else None
-    if known is not None:  # another try of the very same
-        identity, twin, again_of = known.identity, known.twin, known.again_of
     effect_id = known.effect_id if known is not None else command.effect_id
     draft.emit(
         ev.EffectBegun(

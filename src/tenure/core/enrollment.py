@@ -188,7 +188,7 @@ def decide_forget(draft: Draft, command: ForgetNode) -> Done | Refusal:
     for known in draft.world.deliveries_of_node(node.node_id):
         delivery = draft.get(Delivery, known.delivery_id)
         holds = draft.get(Task, delivery.task_id).lease == delivery.delivery_id
-        if holds and delivery.state is DeliveryState.CLAIMED:
+        if delivery.state is DeliveryState.CLAIMED:
             void(draft, delivery, "node_forgotten")
         elif delivery.slot and not holds:
             free_unit(draft, delivery, "the machine was declared gone", command.by)

@@ -46,7 +46,7 @@ def still_out(draft: Draft, task: Task, attempt: Attempt, dimensions: tuple[str,
     """Where nothing is left for another Attempt after one that was stopped in these dimensions. Empty: the limits were moved
     while it ran. What is left is compared with what its share was made from, since the rest of a share that was stopped just
     before its end is no room."""
-    delivery = draft.find(Delivery, attempt.last_delivery) if attempt.last_delivery else None
+    delivery = draft.find(Delivery, attempt.last_delivery or "")
     used = amounts_of(delivery.usage) if delivery is not None else NOTHING
     given = given_share(draft, task) or Share()
     had = merged_shares(attempt.spec.share, given) or Share()
@@ -91,9 +91,7 @@ def tried(draft: Draft, task: Task) -> list[dict[str, Any]]:
     """Each of the last Attempts: why it was made, what it changed, how it ended, what it cost."""
     first = max(1, task.attempts - TRIED + 1)
     shown = [draft.attempt(task.task_id, number) for number in range(first, task.attempts + 1)]
-    classes: dict[int, FailureClass | None] = {
-        one.number - 1: one.spec.failure_class for one in shown if one.spec.follows
-    }
+    classes: dict[int, FailureClass | None] = {one.number - 1: one.spec.failure_class for one in shown}
     newest = shown[-1]
     classes[newest.number] = judged_class(newest.outcome, policy_named(draft, newest.spec.policy))
     return [_told(one, classes.get(one.number)) for one in shown]

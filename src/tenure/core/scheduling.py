@@ -145,7 +145,7 @@ def decide_fire_schedule(draft: Draft, command: FireSchedule) -> FireAnswer | Re
     known = draft.find(Schedule, command.schedule_id)
     if known is None:
         return _no_schedule(command.schedule_id)
-    if not known.is_active or known.revision != command.revision or known.next_at_ms != command.due_at_ms:
+    if known.revision != command.revision or known.next_at_ms != command.due_at_ms:
         return FireAnswer(known.schedule_id, None)
     if command.occurrence_ms > draft.now.wall_ms:
         return FireAnswer(
@@ -199,7 +199,7 @@ def _skipped(
     before = draft.world.task_by_key(known.submitted_by, key)
     if before is not None:
         return OccurrenceOutcome.REPEATED, before.task_id, f"the key {key} has a Task already"
-    last = draft.find(Task, known.last_task) if known.last_task is not None else None
+    last = draft.find(Task, known.last_task or "")
     if spec.overlap is Overlap.SKIP and last is not None and not last.is_terminal:
         return OccurrenceOutcome.OVERLAPPED, last.task_id, f"{last.task_id} has not ended ({last.state})"
     return None

@@ -13,7 +13,7 @@ from tenure.core import events as ev
 from tenure.core import recovery_events as rv
 from tenure.core.accounting import give_back
 from tenure.core.asking import ask, settle
-from tenure.core.attempt import Attempt, AttemptSpec, AttemptState, Hypothesis, Relation, Verdict
+from tenure.core.attempt import Attempt, AttemptSpec, Hypothesis, Relation, Verdict
 from tenure.core.attention import AttentionKind
 from tenure.core.commands import CancelAnswer, Refusal
 from tenure.core.creation import create_attempt, work_digest
@@ -92,8 +92,7 @@ def request_stop(
 
 def withdraw(draft: Draft, task: Task) -> None:
     """End an Attempt that was asked to stop and that nobody holds (any more): it ran nowhere."""
-    if draft.newest_attempt(task).state is AttemptState.PENDING:
-        draft.emit(ev.AttemptWithdrawn(task_id=task.task_id, number=task.attempts))
+    draft.emit(ev.AttemptWithdrawn(task_id=task.task_id, number=task.attempts))
     finish_stop(draft, draft.get(Task, task.task_id))
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tenure.core import events as ev
 from tenure.core import recovery_events as rv
 from tenure.core.account import Account, new_account, project_account
-from tenure.core.attempt import ANSWER_TRANSITIONS, Answer, Attempt, AttemptState, Verdict
+from tenure.core.attempt import ANSWER_TRANSITIONS, Attempt, AttemptState, Verdict
 from tenure.core.attention import Attention, item_id
 from tenure.core.canonical import digest
 from tenure.core.delivery import Delivery, DeliveryState, Now, term_from
@@ -215,13 +215,13 @@ def attempt_reconciled(space: Space, event: ev.AttemptReconciled, now: Now) -> N
     )
     space.put(attempt)
     delivery = _last_delivery(space, attempt)
-    if delivery is not None and event.answer is not Answer.INVESTIGATE:
+    if delivery is not None:
         lift_block(space, delivery, attempt)
 
 
 def _last_delivery(space: Space, attempt: Attempt) -> Delivery | None:
     """The Delivery whose end made the Attempt unknown."""
-    return get(space, Delivery, attempt.last_delivery) if attempt.last_delivery else None
+    return space.find(Delivery, attempt.last_delivery or "")
 
 
 def attention_opened(space: Space, event: ev.AttentionOpened, now: Now) -> None:

@@ -51,7 +51,9 @@ class Narrow(Draft):
         self._hidden = hidden
 
     def find(self, kind: type[E], key: str) -> E | None:
-        return None if (kind, key) in self._hidden else super().find(kind, key)
+        found = None if (kind, key) in self._hidden else super().find(kind, key)
+        # What belongs to a Task is not there where the Task is not.
+        return None if found is None or about(found) in self._hidden else found
 
 
 def narrowed(draft: Draft, command: cm.Command, within: Projects) -> Draft | cm.Refusal:
@@ -105,8 +107,8 @@ def project_of(spec: TaskSpec) -> str:
     return spec.project or DEFAULT_PROJECT
 
 
-def schedule_project(name: str) -> str:
-    """The project whose schedules may have this name: `PROJECT.NAME`, where NAME has no dot."""
+def name_project(name: str) -> str:
+    """The project whose schedules and tokens may have this name: `PROJECT.NAME`, where NAME has no dot."""
     return name.rpartition(".")[0]
 
 
@@ -191,6 +193,8 @@ def _refusal(command: cm.Command, within: Projects) -> cm.Refusal | None:
             return _place_refusal(command.spec.task, within) or _name_refusal(command)
         case cm.IssueCredential() if not command.projects or not set(within).issuperset(command.projects):
             return _forbidden("a token that it issues must be bound to some of them as well", within)
+        case cm.IssueCredential():
+            return _token_name_refusal(command, within)
         case dc.Pause() | dc.Unpause() | dc.ChoosePolicy() if not _is_subject(command.subject, within):
             return _forbidden(f"{command.subject[:80]!r} is not one of them", within)
         case _ if type(command) not in NAMES:
@@ -208,12 +212,24 @@ def _place_refusal(spec: TaskSpec, within: Projects) -> cm.Refusal | None:
 def _name_refusal(command: sc.AddSchedule) -> cm.Refusal | None:
     """Names of schedules are one list. A prefix keeps one project from finding out another one's by trying."""
     project = project_of(command.spec.task)
-    if schedule_project(command.name) == project:
+    if name_project(command.name) == project:
         return None
     return cm.Refusal(
         "invalid",
         f"{command.name[:80]!r}: with a token that is bound to projects a schedule of {project} is named {project}.NAME, "
         "where NAME has no dot.",
+        {"field": "name"},
+    )
+
+
+def _token_name_refusal(command: cm.IssueCredential, within: Projects) -> cm.Refusal | None:
+    """Whoever reads the record sees names; nobody gets to speak by one of another project, or of the hub."""
+    if name_project(command.name) in within:
+        return None
+    return cm.Refusal(
+        "invalid",
+        f"{command.name[:80]!r}: a token that is issued with one that is bound to projects is named {within[0]}.NAME, where NAME "
+        "has no dot.",
         {"field": "name"},
     )
 

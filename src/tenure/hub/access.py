@@ -20,6 +20,7 @@ from tenure.core.ids import IncarnationId, NodeId
 from tenure.core.origin import Origin
 from tenure.core.recipient import Node
 from tenure.errors import ForbiddenError, SupersededError, UnauthenticatedError
+from tenure.hub.issued import Issued
 from tenure.ledger.port import Committed, Reads
 
 _ABOUT_NODES = (
@@ -55,6 +56,11 @@ class Access:
         self._ledger = ledger
         self._known: dict[str, Principal] = {}
         self._changes = 0
+        self._issued = Issued()
+
+    async def recall(self) -> None:
+        """Take up which tokens there are, before the first request."""
+        self._issued.recall(await self._ledger.credentials(), await self._ledger.nodes())
 
     async def authenticate(self, header: str | None) -> Principal:
         """The principal behind an `Authorization` header.
@@ -78,14 +84,15 @@ class Access:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
             self._known[digest] = found
+            self._issued.add(digest, found.credential_id or found.node_id or "")
         return found
 
-    def remembers(self, header: str | None) -> bool:
-        """Has this very token been let in since it was last looked up?"""
+    def is_guess(self, header: str | None) -> bool:
+        """Is this no token that the record is known to have?"""
         try:
-            return text_digest(bearer(header)) in self._known
+            return text_digest(bearer(header)) not in self._issued
         except UnauthenticatedError:
-            return False
+            return True
 
     async def counts(self, header: str | None) -> bool:
         """Would this token be let in now? For what goes on longer than a request.
@@ -99,9 +106,19 @@ class Access:
             return False
         return True
 
+    async def holder(self, token: str) -> str | None:
+        """The id of the credential or node that has this token, also if it is refused by now."""
+        digest = text_digest(token)
+        credential = await self._ledger.credential_by_digest(digest)
+        if credential is not None:
+            return credential.credential_id
+        node = await self._ledger.node_by_credential(digest)
+        return None if node is None else node.node_id
+
     def heard(self, committed: Committed) -> None:
         """Forget what a commit has changed."""
         for fact in committed.facts:
+            self._issued.heard(fact)
             if isinstance(fact, ev.CredentialRevoked):
                 self._forget(fact.credential_id)
             elif isinstance(fact, _ABOUT_NODES):

@@ -38,7 +38,9 @@ ISSUABLE = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.JOIN)
 """Roles of a token; a node makes its own credential when it enrolls."""
 
 NO_CHANGES = rb.ChangesRequest()
+NEW_TOKEN = api.TokenRotateRequest()
 
+_TOKEN = re.compile(r"tnr_[A-Za-z0-9_-]{43,128}")
 _ATTEMPT = re.compile(r"(?P<task_id>[^/]{1,80})/(?P<number>[0-9]{1,9})")
 
 
@@ -269,30 +271,56 @@ class Api:
             credential_id=credential_id, name=asked.name, role=asked.role, token=token, projects=projects
         )
 
-    async def rotate_token(self, who: Principal, credential_id: str, because: str = "") -> api.TokenReply:
+    async def rotate_token(
+        self, who: Principal, credential_id: str, asked: api.TokenRotateRequest = NEW_TOKEN
+    ) -> api.TokenReply:
         """A new token in the place of this one, which is refused from the next request on. One commit does both.
+
+        Idempotent by the new token, if the caller has made it: whoever lost the answer asks again, under the new token if
+        the one they use was the old one.
 
         Raises:
             NotFoundError: there is no such token.
-            ConflictError: it was revoked.
+            ConflictError: it was revoked, or the new token is another one's, or was revoked since.
+            InvalidError: the new token is none, or there is none and the caller would shut themselves out.
             FaultError: a bug.
         """
-        token, new_id = self._hub.ids.token(), self._hub.ids.new_id("c")
-        command = cm.RotateCredential(
-            replaces=credential_id,
-            credential_id=new_id,
-            token_digest=text_digest(token),
-            by=who.name,
-            because=_reason(because, needed=False),
-        )
-        await self._hub.execute(command)
+        because = _reason(asked.because, needed=False)
+        token = self._made_token(who, credential_id) if asked.token is None else _checked_token(asked.token)
+        new_id = rotated_id(credential_id, token)
+        holder = await self._hub.access.holder(token)
+        if holder not in (None, new_id):
+            raise er.ConflictError(
+                "that new token is or was somebody's already; make another one.", field="token"
+            )
+        digest = text_digest(token)
+        done = await self._hub.execute(cm.RotateCredential(credential_id, new_id, digest, who.name, because))
         with recorded():
             made = await self._hub.ledger.find(Credential, new_id)
         if made is None:
             raise er.FaultError("the token is not in the record")
+        if made.revoked_at_ms is not None:
+            raise er.ConflictError(
+                f"the new token {new_id} was made and has been revoked since, by {made.revoked_by}; issue another one.",
+                credential_id=new_id,
+            )
         return api.TokenReply(
-            credential_id=new_id, name=made.name, role=str(made.role), token=token, projects=made.projects
+            credential_id=new_id,
+            name=made.name,
+            role=str(made.role),
+            token=token,
+            projects=made.projects,
+            replayed=done.replayed,
         )
+
+    def _made_token(self, who: Principal, credential_id: str) -> str:
+        if who.credential_id == credential_id:
+            raise er.InvalidError(
+                "this is the token that you use: if the answer were lost, you would have none. Make the new one yourself, keep "
+                "it, and send it as `token`.",
+                field="token",
+            )
+        return self._hub.ids.token()
 
     async def revoke_token(self, who: Principal, credential_id: str, because: str = "") -> cm.Done:
         """Refuse a token from the next request on.
@@ -302,6 +330,20 @@ class Api:
         """
         command = cm.RevokeCredential(credential_id, who.name, _reason(because, needed=False))
         return await self._hub.execute(command)
+
+
+def _checked_token(token: str) -> str:
+    if not _TOKEN.fullmatch(token):
+        raise er.InvalidError(
+            "the new token must be `tnr_` and 43 to 128 letters, digits, `-` and `_`, of 32 random bytes or more.",
+            field="token",
+        )
+    return token
+
+
+def rotated_id(replaces: str, token: str) -> str:
+    """The id of the credential that this new token makes of that one: the same for each repeat, and nobody's choice."""
+    return f"c_{text_digest(f'{replaces}/{text_digest(token)}')[:26]}"
 
 
 def _reason(because: str, *, needed: bool = True) -> str:

@@ -127,6 +127,7 @@ class Hub:
         forget += [self.ledger.subscribe(one) for one in self._listeners()]
         try:
             accepted(await self.ledger.execute(StartHub(self.identity.incarnation, self.identity.version)))
+            await self.access.recall()
             loops = (
                 self._due,
                 self._deadline,

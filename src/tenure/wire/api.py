@@ -326,14 +326,23 @@ class TokenChangeRequest(Asked, frozen=True, kw_only=True):
     because: str = ""
 
 
+class TokenRotateRequest(Asked, frozen=True, kw_only=True):
+    """`token`: the new one, made by whoever asks, so that they have it before the hub does and may ask again: `tnr_` and
+    43 to 128 letters, digits, `-` and `_`, of 32 random bytes or more. Without it the hub makes one."""
+
+    because: str = ""
+    token: str | None = None
+
+
 class TokenReply(Answered, frozen=True, kw_only=True):
-    """The token is shown this once; only its digest is kept."""
+    """The token is shown this once; only its digest is kept. `replayed`: it had been made before."""
 
     credential_id: str
     name: str
     role: str
     token: str
     projects: tuple[str, ...] = ()
+    replayed: bool = False
 
 
 class TokenBody(Answered, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -62,18 +63,54 @@ async def issue(
 
 
 @command(token_app, "rotate")
-async def rotate(cli: Invocation, token: Token, because: Because = "") -> None:
+async def rotate(
+    cli: Invocation,
+    token: Token,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            help="Keep the new token here before the hub is asked; what is there already is the new token.",
+        ),
+    ] = None,
+    because: Because = "",
+) -> None:
     """Put a new token in the place of one.
 
     It has the same name, role and projects. The old one is refused from the next request on. Standard output is the new
-    token and nothing else.
+    token and nothing else, also if the answer is lost; with --token-file the same command may then be given again, under
+    the new token if you use the old one.
     """
     from tenure.cli.asking.lookup import connected
+    from tenure.errors import OutcomeUnknownError
 
     async with connected(cli) as hub:
         token = token if token.startswith("c_") else token_named(await every_token(hub), token)
-        reply = await hub.rotate_token(token, because)
+        new = new_token(file)
+        try:
+            reply = await hub.rotate_token(token, because, token=new)
+        except OutcomeUnknownError:
+            cli.out.data({"replaces": token, "token": new, "made": None})
+            if not cli.out.json:
+                cli.out.say(new)
+            cli.out.note(f"it is not known whether this token has taken the place of {token}: try both")
+            raise
     tell_token(cli, reply)
+
+
+def new_token(file: Path | None) -> str:
+    """A new token; with a file the one that stands in it, or that stands in it from now on."""
+    from tenure.runtime.clock import RealClock
+    from tenure.runtime.data_folder import write_atomically
+    from tenure.runtime.ids import RealIds
+
+    if file is not None and file.exists():
+        return file.read_text().strip()
+    made = RealIds(RealClock()).token()
+    if file is not None:
+        write_atomically(file, made.encode() + b"\n", 0o600)
+    return made
 
 
 @command(token_app, "list")

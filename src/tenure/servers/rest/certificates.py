@@ -30,7 +30,7 @@ class Certificates:
     def __init__(self, context: ssl.SSLContext, cert: str, key: str | None, client_ca: str | None) -> None:
         self._context = context
         self._cert, self._key, self._client_ca = cert, key, client_ca
-        self._seen = self._look()
+        self._seen = self._told = self._look()
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         if client_ca is not None:
             # Who resumes a session is not asked for a certificate again, also when it has run out since. In TLS 1.2 the server
@@ -39,7 +39,8 @@ class Certificates:
             context.num_tickets = 0
 
     def renew(self) -> bool:
-        """Show what stands in the files now, if that is something else and can be shown. Has it been taken?"""
+        """Show what stands in the files now, if that is something else and can be shown. Has it been taken? What cannot be
+        shown is tried again each time, and told once for each change."""
         seen = self._look()
         if seen == self._seen:
             return False
@@ -47,9 +48,11 @@ class Certificates:
             self._load(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
             self._load(self._context)
         except OSError as error:
-            log.warning("the certificate's files have changed and cannot be used yet", problem=str(error))
+            if seen != self._told:
+                log.warning("the certificate's files have changed and cannot be used yet", problem=str(error))
+            self._told = seen
             return False
-        self._seen = seen
+        self._seen = self._told = seen
         log.info("the certificate's files have changed; from now on the new ones count", tls_cert=self._cert)
         return True
 

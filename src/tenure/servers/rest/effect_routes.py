@@ -19,6 +19,7 @@ from tenure.servers.rest.gate import (
     count,
     desks_of,
     needs,
+    open_desks,
     refuse_unknown_parameters,
     whole_hub,
 )
@@ -31,9 +32,11 @@ Decision = Annotated[wire.DecisionRequest, Body(examples=[example.DECISION])]
 async def carries_capability(connection: Connection, handler: BaseRouteHandler) -> None:
     """Let through whoever holds a capability of this hub; whether its lease is open is decided in each commit."""
     refuse_unknown_parameters(connection, handler)
-    capability = whole_hub(connection).capability(connection.headers.get("authorization"))
+    whole = whole_hub(connection)
+    capability = whole.capability(connection.headers.get("authorization"))
     count(connection, capability.delivery_id)
     connection.scope["user"] = capability
+    open_desks(connection, whole)
 
 
 def desk_of(request: HubRequest) -> EffectDesk:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tenure.core.access import Role
 from tenure.core.origin import ADDRESS_LENGTH, CLIENT_LENGTH, Origin
-from tenure.errors import ForbiddenError, InvalidError
+from tenure.errors import FaultError, ForbiddenError, InvalidError
 from tenure.hub.access import Principal, refuse_no_node, require
 from tenure.hub.api import Api
 from tenure.hub.legs import Legs, check_contract
@@ -41,19 +41,26 @@ def hub_of(connection: Connection) -> Hub:
 
 def desks_of(connection: Connection) -> Desks:
     """The one way from a request to what answers it. For a person they see what that person may, and say from where each
-    word came; for all others they are those of the whole hub."""
+    word came; for all others they are those of the whole hub.
+
+    Raises:
+        FaultError: no guard has said yet whose request it is.
+    """
     scope: dict[str, Any] = cast("Any", connection.scope)
     found: Desks | None = scope.get(DESKS)
     if found is None:
-        whole = whole_hub(connection)
-        who = scope.get("user")
-        hub = whole.for_request(who) if isinstance(who, Principal) else whole
-        found = scope[DESKS] = Desks(hub)
+        raise FaultError(f"{connection.url.path} is answered before it is known who asks")
     return found
 
 
+def open_desks(connection: Connection, hub: Hub) -> None:
+    """Only guards do: what answers this request is this hub, from here on."""
+    scope: dict[str, Any] = cast("Any", connection.scope)
+    scope[DESKS] = Desks(hub)
+
+
 def whole_hub(connection: Connection) -> Hub:
-    """Only for finding out who asks."""
+    """Only for guards."""
     return cast("Hub", connection.app.state["hub"])
 
 
@@ -78,7 +85,8 @@ def needs(role: Role, *, whole: bool = False) -> Guard:
                 "this is about the hub as a whole, and the token is bound to projects.",
                 projects=list(principal.projects),
             )
-        connection.scope["user"] = replace(principal, origin=origin_of(connection, principal))
+        who = connection.scope["user"] = replace(principal, origin=origin_of(connection, principal))
+        open_desks(connection, whole_hub(connection).for_request(who))
 
     setattr(guard, ROLE, role)
     setattr(guard, WHOLE, whole)
@@ -97,7 +105,7 @@ async def authenticated(connection: Connection) -> Principal:
     if rates is None:
         return await access.authenticate(header)
     address = address_of(connection)
-    is_guess = not access.remembers(header)
+    is_guess = access.is_guess(header)
     if is_guess:
         # Before it is looked up: of many that come at once each must count.
         rates.guesses.take(address)
@@ -200,8 +208,9 @@ async def enrolls(connection: Connection, handler: BaseRouteHandler) -> None:
 
 
 async def anybody(connection: Connection, handler: BaseRouteHandler) -> None:
-    """Let everybody through, with known parameters."""
+    """Let everybody through, with known parameters, to what says nothing of the record."""
     refuse_unknown_parameters(connection, handler)
+    open_desks(connection, whole_hub(connection))
 
 
 def refuse_unknown_parameters(connection: Connection, handler: BaseRouteHandler) -> None:

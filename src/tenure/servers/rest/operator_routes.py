@@ -10,6 +10,7 @@ from litestar.response import Stream
 
 from tenure.core.access import Role
 from tenure.core.commands import Done
+from tenure.hub.api import NEW_TOKEN
 from tenure.hub.queries import check_page
 from tenure.hub.record import Head
 from tenure.servers.rest import example
@@ -21,6 +22,7 @@ from tenure.wire import api
 JSON_LINES = "application/jsonl"
 
 After = Annotated[str | None, QueryParameter(name="after", description="Those after this key, in order.")]
+TokenRotation = Annotated[api.TokenRotateRequest | None, Body(examples=[example.REASON])]
 TokenChange = Annotated[api.TokenChangeRequest | None, Body(examples=[example.REASON])]
 Because = Annotated[api.ReasonRequest, Body(examples=[example.REASON])]
 
@@ -118,10 +120,12 @@ async def issue_token(
     summary="Put a new token in the place of one",
 )
 async def rotate_token(
-    request: HubRequest, credential_id: FromPath[str], data: TokenChange = None
+    request: HubRequest, credential_id: FromPath[str], data: TokenRotation = None
 ) -> api.TokenReply:
-    """With the same name, role and projects. The old one is refused from the next request on, its live streams end."""
-    return await api_of(request).rotate_token(request.user, credential_id, data.because if data else "")
+    """With the same name, role and projects. The old one is refused from the next request on, its live streams end. Whoever
+    makes the new one themselves (`token`) may ask again after a lost answer, under the new one if the old one was theirs;
+    who rotates the token that they use must."""
+    return await api_of(request).rotate_token(request.user, credential_id, data or NEW_TOKEN)
 
 
 @post(

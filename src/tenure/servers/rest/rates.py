@@ -4,9 +4,8 @@ Buckets in memory: each is filled with so many a second up to a burst of a few s
 Who finds it empty is told when to come back, and nothing was done. A restart fills them all; what is counted here is no
 fact that must survive.
 
-An agent's requests count by its Delivery. A guess is a token that is not known, or a webhook that is signed wrongly. A known
-token is never kept from its work by others' guesses, once it has been used since the start; until then it shares the address's
-bucket with whoever guesses from there."""
+An agent's requests count by its Delivery. A guess is a token that the record does not have, or a webhook that is signed wrongly.
+Who has a token is never kept from work by guesses from the same address, not even in the first request after a restart."""
 
 from __future__ import annotations
 

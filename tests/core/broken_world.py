@@ -98,11 +98,6 @@ def without(kind: Any, key: str) -> Edit:
     return edit
 
 
-def also(entity: Any) -> Edit:
-    """One thing more is there."""
-    return lambda world, _: world.put(entity)
-
-
 @cache
 def told(story: Story) -> Told:
     """The worlds before and after the last step of a story, both right."""

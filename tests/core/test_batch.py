@@ -43,6 +43,9 @@ def test_what_leads_to_a_cycle_is_refused_with_the_cycle() -> None:
     levels, refused = order(x="y", y="a", a="b", b="a")
     assert levels == []
     assert "never start: a → b → a" in refused["x"]
+    assert "'a' waits for itself through a → b → a" in refused["a"]
+    _, refused = order(x="a", a="a")
+    assert refused["x"] == "'x' waits for a cycle that can never start: a → a."
 
 
 def test_names_that_are_no_key_of_the_batch_order_nothing() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
 from tenure.core import effect_commands as ec
 from tenure.core import effect_events as ev
@@ -263,3 +264,13 @@ def test_nothing_is_repeated_while_a_person_is_asked_whether_it_was_done(lab: La
     lab.world.put(replace(first, quarantined=True))
     answer, events = begun(lab, delivery, again="one more")
     assert (answer.effect_id, answer.problem, events) == (first.effect_id, "effect_pending", [])
+
+
+def test_a_delivery_that_began_an_effect_is_not_handed_back_and_another_of_its_task_is(lab: Lab) -> None:
+    task_id, delivery = lab.performing()
+    done(lab, delivery)
+    lab.world.put(replace(lab.attempt(task_id), started_at_ms=None))
+    back = cm.HandBack(lab.proof(delivery), "nothing was started")
+    assert lab.run(back).answer == "stale_fence"
+    lab.world.put(replace(lab.task(task_id), last_effect_of=None))
+    assert lab.run(back).answer == "handed_back"

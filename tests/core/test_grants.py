@@ -294,3 +294,12 @@ def test_a_claim_passes_over_so_many_that_must_not_come_here_and_looks_no_furthe
         del lab.world.entities[Task][f"t_{number:05}"]
         del lab.world.entities[Attempt][f"t_{number:05}/1"]
     assert [one.task_id for one in lab.claim(node)] == [behind]
+
+
+def test_a_person_is_asked_once_so_many_offers_in_a_row_came_to_nothing(lab: Lab) -> None:
+    node = lab.node()
+    lab.submit()
+    for offers in range(1, lab.terms.max_offers + 1):
+        (delivery,) = lab.claim(node)
+        lab.ack(delivery, "no disk")
+        assert lab.open_items() == (["offers_voided"] if offers >= lab.terms.max_offers else [])

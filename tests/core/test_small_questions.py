@@ -12,11 +12,14 @@ from tenure.core.attempt import FINAL_ANSWERS, Answer, AttemptSpec
 from tenure.core.budget import Tally
 from tenure.core.circuit import Circuit, is_news
 from tenure.core.effect import EffectState
+from tenure.core.effect_commands import EffectAnswer
 from tenure.core.effect_key import recorded_key
 from tenure.core.effect_target import TARGET_LENGTH, target_problem
+from tenure.core.failure import StepEnded
 from tenure.core.fairness import turns_after
 from tenure.core.hold import Hold, HoldKind
-from tenure.core.ids import Address, TaskId
+from tenure.core.ids import Address, EffectId, TaskId
+from tenure.core.judgement import is_passed
 from tenure.core.life_cycle import queue_of, queued
 from tenure.core.limits import EFFECTS, KEY_LENGTH, NAME_LENGTH, SCOPE_PATTERNS
 from tenure.core.recipient import Node, fits, recipient_queues
@@ -266,3 +269,35 @@ def test_a_turn_counts_by_the_weight_and_from_the_least_that_anybody_has_had() -
 def test_what_never_failed_repeats_nothing() -> None:
     assert Tally(signatures={"a": 2}).repeats == 0
     assert Tally(signatures={"a": 2}, last="a").repeats == 2
+
+
+@pytest.mark.parametrize(
+    ("state", "problem", "may_be_called", "is_issued"),
+    [
+        ("intended", None, True, False),
+        ("intended", "effect_pending", False, False),
+        ("issued", None, False, True),
+        ("confirmed", None, False, False),
+    ],
+)
+def test_an_effect_is_called_once_it_is_intended_and_nothing_is_in_its_way(
+    state: str, problem: str | None, may_be_called: bool, is_issued: bool
+) -> None:
+    answer = EffectAnswer(EffectId("e_1"), state, problem=problem)
+    assert (answer.may_be_called, answer.is_issued) == (may_be_called, is_issued)
+
+
+@pytest.mark.parametrize(
+    ("ended", "passed"),
+    [
+        (StepEnded(exit_code=0), True),
+        (StepEnded(exit_code=0, oom=True), True),
+        (StepEnded(exit_code=1), False),
+        (StepEnded(exit_code=0, signal=9), False),
+        (StepEnded(exit_code=0, never_started=True), False),
+        (StepEnded(exit_code=0, timed_out=True), False),
+        (StepEnded(exit_code=0, canceled=True), False),
+    ],
+)
+def test_a_step_passes_that_ended_by_itself_with_nothing_wrong(ended: StepEnded, passed: bool) -> None:
+    assert is_passed(ended) is passed

@@ -31,7 +31,8 @@ async def looks_too_early(connection: ASGIConnection[Any, Any, Any, Any], _: Bas
 
 @get("/early", guards=[looks_too_early, needs(Role.VIEWER)])
 async def early(request: HubRequest) -> str:
-    return ",".join(hub_of(request).sight.projects) if hub_of(request).sight else "all"
+    sight = hub_of(request).sight
+    return "all" if sight is None else ",".join(sight.projects)
 
 
 @get("/unguarded")

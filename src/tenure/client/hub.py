@@ -227,7 +227,12 @@ class HubClient(Deciding, Operating):
         self, credential_id: str, because: str = "", *, token: str | None = None
     ) -> api.TokenReply:
         """A new token in the place of one, which is refused from the next request on. With the same `token` it may be sent
-        again; keep it first (`runtime.ids` makes one), so that no lost answer loses it. None: one is made here."""
+        again; keep it first (`runtime.ids` makes one), so that no lost answer loses it. None: one is made here.
+
+        Raises:
+            ConflictError: it was revoked or rotated, or the new token is somebody's already.
+            OutcomeUnknownError: it cannot be told which of the two counts now; ask again, under the new one if need be.
+        """
         token = token or RealIds(RealClock()).token()
         body = api.TokenRotateRequest(because=because, token=token)
         path = f"/v1/tokens/{path_part(credential_id)}/rotate"

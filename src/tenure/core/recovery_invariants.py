@@ -191,7 +191,7 @@ def recovery_steps(before: World, after: World) -> list[str]:
         earlier = before.find(Delivery, delivery.delivery_id)
         if earlier is None:
             found += _new_grant(before, after, delivery)
-            granted.update(_open_quotas(before, delivery))
+            granted.update(one.quota for one in _open_circuits(before, delivery))
         else:
             found += _delivery_step(before, earlier, delivery)
     for quota, units in granted.items():
@@ -228,9 +228,7 @@ def _new_attempt(before: World, after: World, attempt: Attempt) -> list[str]:
 def _is_moved(after: World, task: Task, attempt: Attempt, stop: Stop) -> bool:
     """May the machine itself go on after this stop: can the Attempt use more than the one before had left?"""
     before = after.find(Attempt, attempt_id(task.task_id, stop.number))
-    delivery = (
-        after.find(Delivery, before.last_delivery) if before is not None and before.last_delivery else None
-    )
+    delivery = after.find(Delivery, before.last_delivery or "") if before is not None else None
     if before is None or delivery is None:
         return "deadline" in stop.dimensions
     had, has, used = before.spec.share or Share(), attempt.spec.share or Share(), amounts_of(delivery.usage)
@@ -261,22 +259,21 @@ def _new_grant(before: World, after: World, delivery: Delivery) -> list[str]:
         ("its deadline has come", task.due_at_ms is not None and task.due_at_ms <= delivery.claimed_at_ms),
     )
     found = [f"bounded: {name} was granted although {why}" for why, holds in refused if holds]
-    for quota in _open_quotas(before, delivery):
-        circuit = before.find(Circuit, quota)
-        probe = before.find(Delivery, circuit.probe) if circuit is not None and circuit.probe else None
-        is_early = circuit is not None and delivery.claimed_at_ms < circuit.until_ms
-        if is_early or (probe is not None and probe.ended_at_ms is None):
-            found.append(f"capacity: {name} was granted while the circuit of {quota} is open")
+    for circuit in _open_circuits(before, delivery):
+        probe = before.find(Delivery, circuit.probe or "")
+        is_out = probe is not None and probe.ended_at_ms is None
+        if is_out or delivery.claimed_at_ms < circuit.until_ms:
+            found.append(f"capacity: {name} was granted while the circuit of {circuit.quota} is open")
     return found
 
 
-def _open_quotas(before: World, delivery: Delivery) -> list[str]:
+def _open_circuits(before: World, delivery: Delivery) -> list[Circuit]:
     """The quotas of a grant that had no room, as far as is known."""
     recipient = before.find(Recipient, delivery.recipient)
     if recipient is None:
         return []
     circuits = (before.find(Circuit, quota) for quota in recipient.quotas)
-    return [one.quota for one in circuits if one is not None and not one.is_closed]
+    return [one for one in circuits if one is not None and not one.is_closed]
 
 
 def _delivery_step(before: World, earlier: Delivery, later: Delivery) -> list[str]:
@@ -306,22 +303,21 @@ def _task_steps(before: World, after: World) -> list[str]:
         is_told = _is_open(after, _K.DEPENDENCY_FAILED, name) or later.is_terminal
         if set(later.failed_dependencies) - set(task.failed_dependencies) and not is_told:
             found.append(f"never_silent: {name} waits for {later.failed_dependencies}, and nobody is told")
-        if task.hold is not None and later.hold is None and later.attempts > task.attempts:
+        if later.attempts > task.attempts:
             found += _held_successor(after, task, later)
     return found
 
 
 def _held_successor(after: World, task: Task, later: Task) -> list[str]:
     """What waited for another configuration goes on with another one, or on a person's word."""
-    attempt = after.find(Attempt, attempt_id(later.task_id, later.attempts))
+    hold, attempt = task.hold, after.find(Attempt, attempt_id(later.task_id, later.attempts))
     why = attempt.spec.hypothesis if attempt is not None else None
-    is_hold = task.hold is not None and task.hold.kind is HoldKind.CONFIGURATION
-    if is_hold and why is not None and why.by.startswith(AUTHOR):
-        recipient = after.find(Recipient, task.held_on or "")
-        if recipient is not None and task.hold is not None and recipient.config_digest == task.hold.before:
-            return [
-                f"reasoned_retry: {later.task_id} went on with the configuration that it waited to change"
-            ]
+    if hold is None or hold.kind is not HoldKind.CONFIGURATION or why is None:
+        return []
+    recipient = after.find(Recipient, hold.subject)
+    is_same = recipient is not None and recipient.config_digest == hold.before
+    if is_same and why.by.startswith(AUTHOR):
+        return [f"reasoned_retry: {later.task_id} went on with the configuration that it waited to change"]
     return []
 
 

@@ -204,8 +204,8 @@ def _ask_unknown_delivery(draft: Draft, node: Node, delivery_id: DeliveryId) -> 
 def _missing(draft: Draft, delivery: Delivery) -> None:
     if not _holds(draft, delivery):
         # Ended already; only the node's own word could free its slot. A record of before may have asked nobody for it.
-        return ask_for_remains(draft, draft.attempt(delivery.task_id, delivery.number))
-    if delivery.state is DeliveryState.CLAIMED:
+        ask_for_remains(draft, draft.attempt(delivery.task_id, delivery.number))
+    elif delivery.state is DeliveryState.CLAIMED:
         void(draft, delivery, "unknown_to_node")
     elif not delivery.denied:
         draft.emit(ev.DeliveryDenied(task_id=delivery.task_id, delivery_id=delivery.delivery_id))

@@ -83,20 +83,29 @@ async def rotate(
     the new token if you use the old one.
     """
     from tenure.cli.asking.lookup import connected
-    from tenure.errors import OutcomeUnknownError
 
     async with connected(cli) as hub:
         token = token if token.startswith("c_") else token_named(await every_token(hub), token)
-        new = new_token(file)
-        try:
-            reply = await hub.rotate_token(token, because, token=new)
-        except OutcomeUnknownError:
-            cli.out.data({"replaces": token, "token": new, "made": None})
-            if not cli.out.json:
-                cli.out.say(new)
-            cli.out.note(f"it is not known whether this token has taken the place of {token}: try both")
-            raise
+        reply = await rotated(cli, hub, token, new_token(file), because)
     tell_token(cli, reply)
+
+
+async def rotated(cli: Invocation, hub: HubClient, token: str, new: str, because: str) -> TokenReply:
+    """What the hub made of it; where that is not known the new token is told all the same.
+
+    Raises:
+        OutcomeUnknownError: it is not known.
+    """
+    from tenure.errors import OutcomeUnknownError
+
+    try:
+        return await hub.rotate_token(token, because, token=new)
+    except OutcomeUnknownError:
+        cli.out.data({"replaces": token, "token": new})
+        if not cli.out.json:
+            cli.out.say(new)
+        cli.out.note(f"it is not known whether this token has taken the place of {token}: try both")
+        raise
 
 
 def new_token(file: Path | None) -> str:

@@ -16,7 +16,7 @@ from tests.chaos.clients import Desk
 from tests.chaos.injector import waited
 from tests.chaos.outside import counted, op_of
 
-ENDING = ("give_up", "retire", "close", "release", "waive", "dismiss", "approve", "cancel")
+ENDING = ("give_up", "retire", "close", "release", "waive", "dismiss", "approve", "cancel", "gone")
 """In this order of liking, once everything is to come to rest."""
 ABOUT_EFFECTS = ("effect_in_doubt", "effect_quarantined")
 
@@ -71,8 +71,8 @@ class Person:
             self.answered[f"{item.kind}: {choice}"] += 1
 
     def _any(self, item: AttentionBody) -> str:
-        """Any answer but the one that gives up a machine for good."""
-        answers = sorted(set(item.answers) - {"forget"})
+        """Any answer but the one that gives up a machine for good, and the one that says what nobody has looked at."""
+        answers = sorted(set(item.answers) - {"forget", "gone"})
         return self._chance.choice(answers) if answers else ""
 
     async def _late(self, item: AttentionBody) -> str | None:

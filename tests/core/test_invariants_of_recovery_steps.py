@@ -16,6 +16,7 @@ from tenure.core.circuit import Circuit
 from tenure.core.delivery import Delivery
 from tenure.core.failure import FailureClass
 from tenure.core.hold import Hold, HoldKind
+from tenure.core.ids import DeliveryId, TaskId
 from tenure.core.recipient import Node, Recipient
 from tenure.core.review import About, Review, Ruling
 from tenure.core.task import CancelStep, Stop, StopCause, Task
@@ -115,7 +116,8 @@ def circuit(until_ms: int = 0, failures: int = 1, probe: str | None = None) -> E
     """The quota of the recipient has, or had, no room."""
 
     def edit(world: World, names: Names) -> None:
-        world.put(Circuit(HERE, failures, 0, until_ms, "429", probe and probe.format(**names)))
+        holder = DeliveryId(probe.format(**names)) if probe else None
+        world.put(Circuit(HERE, failures, 0, until_ms, "429", holder))
 
     return edit
 
@@ -138,7 +140,7 @@ def doubted(world: World, names: Names) -> None:
     """It depends on a Task that is challenged."""
     task = world.entities[Task][names["task"]]
     world.put(replace(task, spec=replace(task.spec, after=("t_x",))))
-    world.put(Review("t_x", 1, About.CLAIM, "bob", "no", 0, None, None, None, None, 1))
+    world.put(Review(TaskId("t_x"), 1, About.CLAIM, "bob", "no", 0, None, None, None, None, 1))
 
 
 EARLY = ("capacity: {lease} was granted while the circuit of claude@laptop is open",)

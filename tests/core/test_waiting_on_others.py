@@ -47,7 +47,8 @@ def test_how_another_stands_for_a_task(
     other = replace(lab.task(lab.submit()), state=state)
     if review is not None:
         lab.world.put(replace(review, task_id=other.task_id))
-    spec = TaskSpec("do it", "claude", **{way: (other.task_id,)})
+    waits: dict[str, Any] = {way: (other.task_id,)}
+    spec = TaskSpec("do it", "claude", **waits)
     assert standing_of(Draft(lab.world, lab.now, lab.terms), spec, other) is standing
 
 

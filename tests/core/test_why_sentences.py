@@ -85,6 +85,7 @@ def test_effects_in_doubt_are_counted(waiting: WhyFacts, count: int, words: str)
 
 
 def test_a_cancellation_has_an_end_only_where_the_node_was_told(held: WhyFacts, lab: Lab) -> None:
+    assert held.delivery is not None
     told = replace(held, delivery=replace(held.delivery, cancel_term=term_from(lab.now, 5)))
     for facts, until in ((held, None), (told, lab.now.wall_ms + 5)):
         canceled = said(facts, NOW, cancel_step=CancelStep.SIGNALED)
@@ -92,6 +93,7 @@ def test_a_cancellation_has_an_end_only_where_the_node_was_told(held: WhyFacts, 
 
 
 def test_a_stop_is_told_of_the_attempt_that_was_asked(held: WhyFacts, lab: Lab) -> None:
+    assert held.delivery is not None
     stop = Stop(1, CancelStep.SIGNALED, StopCause.BUDGET, "", "tenure", 1)
     told = replace(held, delivery=replace(held.delivery, cancel_term=term_from(lab.now, 5)))
     for facts, until in ((held, None), (told, lab.now.wall_ms + 5)):
@@ -105,10 +107,11 @@ def test_a_stop_is_told_of_the_attempt_that_was_asked(held: WhyFacts, lab: Lab) 
 
 def test_a_suspect_tells_what_became_of_its_node(held: WhyFacts) -> None:
     assert held.delivery is not None
+    granted = held.delivery
     attempt = replace(held.attempt, state=AttemptState.SUSPECT)
 
     def lost(**delivery: Any) -> str:
-        changed: Delivery = replace(held.delivery, **delivery)
+        changed: Delivery = replace(granted, **delivery)
         return why(replace(held, attempt=attempt, delivery=changed), NOW).sentence
 
     assert "does not know this work" in lost(denied=True)
@@ -194,8 +197,8 @@ def test_a_task_held_on_a_configuration_says_so_with_the_question_or_its_own_rea
 
 
 def test_a_dependency_tells_how_that_one_must_end(waiting: WhyFacts) -> None:
-    def tells(count: int = 1, **spec: Any) -> str:
-        spec = replace(waiting.task.spec, **spec)
+    def tells(count: int = 1, **waits: Any) -> str:
+        spec = replace(waiting.task.spec, **waits)
         others = (OTHER, *(TaskId(f"t_{number}") for number in range(1, count)))
         found = said(waiting, NOW, waits_for=others, spec=spec)
         assert (found.code, found.blocker) == ("dependency", OTHER)
@@ -305,7 +308,7 @@ def test_only_an_open_circuit_keeps_work_away(waiting: WhyFacts) -> None:
     (recipient,) = waiting.recipients
     circuit = Circuit(recipient.address, 1, 1, 2, "no room", None)
     for failures, code in ((1, "circuit_open"), (0, "ready")):
-        circuits = {recipient.address: replace(circuit, failures=failures)}
+        circuits: dict[str, Circuit] = {recipient.address: replace(circuit, failures=failures)}
         assert why(replace(waiting, circuits=circuits), NOW).code == code
         found = open_circuit(recipient, Surroundings(circuits=circuits))
         assert (found is not None) == (code == "circuit_open")

@@ -92,9 +92,11 @@ class Finding(NamedTuple):
     answer: Answer
 
     def __str__(self) -> str:
+        body = self.request.body
+        assert isinstance(body, bytes)
         return (
             f"{self.operation} as {self.who}: {self.problem}\n  {self.request.method} {self.request.path!r}"
-            f" ?{self.request.query!r} {self.request.headers}\n  {self.request.body[:400]!r}\n"
+            f" ?{self.request.query!r} {self.request.headers}\n  {body[:400]!r}\n"
             f"  -> {self.answer.status} {self.answer.body[:400]!r}"
         )
 

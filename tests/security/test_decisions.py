@@ -47,7 +47,7 @@ async def test_every_event_in_a_persons_name_says_from_where() -> None:
 
 
 def test_every_event_that_names_a_person_can_say_from_where() -> None:
-    for kind in Event.__args__:  # type: ignore[attr-defined] - a union has them
+    for kind in Event.__args__:
         assert "origin" in kind.__struct_fields__, kind
 
 

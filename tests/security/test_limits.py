@@ -16,7 +16,7 @@ from tenure.core.attempt import AttemptSpec
 from tenure.core.budget import Budget
 from tenure.core.delivery import Progress
 from tenure.core.failure import FailureClass
-from tenure.core.ids import Address
+from tenure.core.ids import Address, DeliveryId
 from tenure.core.recipient import RecipientSpec
 from tenure.core.recovery import elsewhere
 from tenure.errors import InvalidError, OutOfScopeError, OverloadedError, TooLargeError
@@ -92,7 +92,7 @@ async def _large(desk: Desk, count: int) -> None:
 
 
 async def _many_holdings(desk: Desk, count: int) -> None:
-    held = (ws.HoldingItem(delivery_id="d_1", fence=1, stage="ended"),) * count
+    held = (ws.HoldingItem(delivery_id=DeliveryId("d_1"), fence=1, stage="ended"),) * count
     await desk.reconcile(1, *held)
 
 

@@ -262,7 +262,9 @@ async def test_a_bound_operator_makes_no_token_that_reaches_further(two: Tenants
     assert kept.json()["projects"] == ["blue"]
 
 
-@pytest.mark.parametrize("name", ["root", "operator", "helper", "red.helper", "blue", ".blue", "bluer.helper"])
+@pytest.mark.parametrize(
+    "name", ["root", "operator", "helper", "red.helper", "blue", ".blue", "bluer.helper"]
+)
 async def test_a_bound_operator_gives_no_token_a_name_that_could_be_anothers(two: Tenants, name: str) -> None:
     refused = await two.token("blue-operator", name, "viewer", "blue")
     assert (refused.status_code, "is named blue.NAME" in refused.text) == (400, True), refused.text

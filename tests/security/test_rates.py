@@ -120,7 +120,7 @@ async def test_a_flood_of_guesses_reads_nothing_from_the_record(guarded: Guarded
         reads += 1
         return await whole(digest)
 
-    guarded.lab.hub.access._ledger.credential_by_digest = counted  # type: ignore[method-assign] - counts what is read
+    guarded.lab.hub.access._ledger.credential_by_digest = counted
     for one in range(200):
         await guarded.ask(f"tnr_guess{one}")
     assert reads == 4

@@ -132,7 +132,8 @@ async def test_a_request_that_is_under_way_does_nothing_more_once_its_token_is_r
 
         plain = lab.hub.ledger
         lab.hub.ledger = Interrupted(plain, revoke)  # type: ignore[assignment] - stands for it
-        transport = httpx.ASGITransport(create_app(lab.hub))
+        app: Any = create_app(lab.hub)
+        transport = httpx.ASGITransport(app)
         async with HubClient("http://hub", "tnr_someone", transport=transport) as client:
             first = api.BatchItem(key="a", task=api.TaskRequest(objective="a", to="claude"))
             second = api.BatchItem(

@@ -223,7 +223,7 @@ def test_files_that_are_no_certificates_are_named(pki: Pki) -> None:
 @pytest.mark.parametrize("wrong", ["tls_cert", "tls_key", "client_ca"])
 async def test_a_hub_whose_files_cannot_be_used_says_which(pki: Pki, wrong: str) -> None:
     cert, key = pki.issue(pki.hubs, "hub", HOST)
-    files = {"tls_cert": cert, "tls_key": key, "client_ca": pki.file("nodes.pem")}
+    files: dict[str, Any] = {"tls_cert": cert, "tls_key": key, "client_ca": pki.file("nodes.pem")}
     files[wrong] = pki.file("nothing.pem")
     async with Lab().running() as lab:
         with pytest.raises(ConfigurationError, match=r"nothing\.pem"):

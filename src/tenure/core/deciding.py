@@ -136,8 +136,8 @@ def _go_on(draft: Draft, command: RaiseBudget) -> None:
 
 def decide_give_up(draft: Draft, command: GiveUp) -> Done | Refusal:
     """End a Task that waits for a person, as failed."""
-    item = draft.find(Attention, command.item_id)
-    if item is None or not item.subject.startswith(command.task_id):
+    task, item = draft.find(Task, command.task_id), draft.find(Attention, command.item_id)
+    if task is None or item is None or not item.subject.startswith(command.task_id):
         return Refusal("not_found", f"there is no question {command.item_id[:120]} about {command.task_id}.")
     words = f"ended by {command.by}: {command.because}"[:REASON_LENGTH]
     if not item.open:
@@ -145,7 +145,6 @@ def decide_give_up(draft: Draft, command: GiveUp) -> Done | Refusal:
     refusal = unread_refusal(item, command.item_version, command.because)
     if refusal is not None:
         return refusal
-    task = draft.get(Task, command.task_id)
     is_over = draft.newest_attempt(task).verdict is not None
     if item.kind not in GIVING_UP or not is_over:
         return Refusal(

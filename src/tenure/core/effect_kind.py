@@ -60,7 +60,6 @@ class Params(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
     def problem(self) -> str | None:
         """What is wrong with them beyond their types; each kind says it of its own."""
-        raise NotImplementedError
 
 
 class Commit(Params, frozen=True, kw_only=True):

@@ -54,6 +54,8 @@ class Shelf(dict[str, Any]):
         return self[key]
 
     def __missing__(self, key: str) -> Any:
+        if not key:
+            return None  # nothing is referred to; that is not worth a read
         old = self._old
         if key in old:
             return self._renew(key)

@@ -43,8 +43,9 @@ async def looked_for(call: Call, look: Callable[[Call], Awaitable[Found]]) -> Fo
     except TimeoutError as error:
         raise UnavailableError(f"looking took longer than {call.deadline_s:g} s") from error
     except EndlessError:
+        bounds = f"{PAGE * PAGES} entries and {LOOK_BYTES >> 20} MiB"
         return Found(
-            contradiction=f"what {call.target} shows is longer than what is looked through: {PAGE * PAGES} entries and {LOOK_BYTES >> 20} MiB"
+            contradiction=f"what {call.target} shows is longer than what is looked through: {bounds}"
         )
 
 

@@ -69,12 +69,13 @@ class Walk:
             self.time_passes()
             return
         requests = list(self.requests())
+        request = self.random.choice(requests)
         for _ in range(TRIES):
-            request = self.random.choice(requests)
             command = command_of(self.canonical, request, self.bound)
             events = decide(self.canonical, command, NOW, self.bound.terms).events
             if {kind_of(one) for one in events} - QUIET:
                 break
+            request = self.random.choice(requests)
         self.say(request)
 
     def time_passes(self) -> None:

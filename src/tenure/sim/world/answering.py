@@ -31,6 +31,8 @@ def chosen(
     if ends and len(words) > 1 and chance.random() < 0.7:
         words.pop("rerun", None)
         words.pop("retry", None) if len(words) > 1 else None
+    if not is_tree_gone(world, item.subject):
+        words.pop("gone", None)
     if not words:
         return None
     answer = chance.choice(sorted(words))

@@ -16,8 +16,10 @@ from tenure.wire.effects import EffectBody
 from tests.chaos.outside import op_of
 from tests.chaos.provider import whole_lines
 
-REPORTED_WORDS = {"completed": ("completed", "exit 0")}
+REPORTED_WORDS = {"completed": ("completed", "exit 0"), "asked": ("ask",)}
 """By which last words of the agent a verdict may have come."""
+SAID = frozenset({"as told", "cannot tell"})
+"""Summaries that only the agent gives (`work.py`), whatever verdict was made of it."""
 
 
 class Final(Struct, frozen=True):
@@ -58,14 +60,21 @@ def effects_once(effects: tuple[EffectBody, ...], done: Counter[tuple[str, str]]
 
 
 def verdicts_true(final: Final, marks: list[dict[str, Any]]) -> list[str]:
-    """No guess: `completed` only where the agent itself came to its end, and a reported verdict only where it ran."""
+    """No guess: `completed` and `asked` only where the agent itself came to that end, and a verdict by the agent's own word only
+    where it ran."""
     ends: dict[tuple[str, int], set[str]] = defaultdict(set)
+    ran = {(one["task"], one["attempt"]) for one in marks if one["mark"] == "start"}
     for one in marks:
         if one["mark"] == "end":
             ends[one["task"], one["attempt"]].add(one["word"])
     problems: list[str] = []
     for task_id, attempts in final.attempts.items():
         for one in attempts:
+            if one.summary in SAID and (task_id, one.number) not in ran:
+                problems.append(
+                    f"{task_id}/{one.number} is {one.verdict} by the word of its agent, which never ran"
+                )
+                continue
             allowed = REPORTED_WORDS.get(one.verdict or "")
             if allowed and not ends[task_id, one.number] & set(allowed):
                 said = ", ".join(sorted(ends[task_id, one.number])) or "nothing"

@@ -139,7 +139,7 @@ class Desk:
         return told.value is not None
 
     async def read(self, task_id: str) -> TaskBody | None:
-        """One Task, sometimes with its Attempts and Effects: separate requests, so separate entries."""
+        """One Task. Whoever asks for one that is not there has an answer, too."""
         told = await self.ask("read a task", self.client.task(task_id))
         missing = (task_id,) if told.code == NotFoundError.code else ()
         if missing:

@@ -303,8 +303,20 @@ def test_an_effect_that_was_done_twice_or_lost_or_guessed_is_told() -> None:
     assert effects_once(said[:1], Counter({("op-00001", "comment"): 1})) == []
 
 
-def test_a_completed_attempt_whose_agent_never_came_to_its_end_is_told() -> None:
-    tries = (SimpleNamespace(number=1, verdict="completed"), SimpleNamespace(number=2, verdict="completed"))
-    final: Any = SimpleNamespace(attempts={"t_1": tries})
-    marks = [{"mark": "end", "task": "t_1", "attempt": 2, "word": "exit 0"}]
-    assert verdicts_true(final, marks) == ["t_1/1 is completed, and its agent last said nothing"]
+def test_a_verdict_without_an_agent_that_came_to_it_or_even_ran_is_told() -> None:
+    def ended(number: int, verdict: str, summary: str = "") -> Any:
+        return SimpleNamespace(number=number, verdict=verdict, summary=summary)
+
+    tries = (ended(1, "completed"), ended(2, "completed"), ended(3, "failed", "as told"), ended(4, "asked"))
+    final: Any = SimpleNamespace(
+        attempts={"t_1": (*tries, ended(5, "failed", "as told"), ended(6, "canceled"))}
+    )
+    marks = [
+        {"mark": "end", "task": "t_1", "attempt": 2, "word": "exit 0"},
+        {"mark": "start", "task": "t_1", "attempt": 5},
+    ]
+    assert verdicts_true(final, marks) == [
+        "t_1/1 is completed, and its agent last said nothing",
+        "t_1/3 is failed by the word of its agent, which never ran",
+        "t_1/4 is asked, and its agent last said nothing",
+    ]

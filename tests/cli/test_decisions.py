@@ -73,6 +73,7 @@ def test_submit_says_when_for_whom_and_how_much(hub: HubInThread, node: PlayedNo
         "repeats": 2,
         "interruptions": 3,
         "rounds": 2,
+        "deadline_s": None,
     }
     shown = ok(hub.call("show", task_id))
     for words in ("project     shop", "priority    +3", "key db", "policy      once/1", "deadline"):

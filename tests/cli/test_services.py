@@ -212,6 +212,7 @@ def test_log_diff_fetch_and_worktree_show_what_an_attempt_made(up: Installation)
     )
     task_id = task_in(up.call("run", "--", "sh", "-c", script).err)
     assert up.call("log", task_id).out == "spoken\n"
+    assert "nothing of its output is on this machine" not in up.call("log", task_id).err
     assert up.call("log", "--stderr", task_id).out == ""
     lines = [json.loads(line) for line in up.call("log", "--json", task_id).out.splitlines()]
     assert "".join(one["text"] for one in lines) == "spoken\n"

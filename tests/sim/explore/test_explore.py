@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tenure.core import reporting
-from tenure.sim.explore import product
+from tenure.sim.explore import many, product
 from tenure.sim.explore.bounds import Bound, NamedWorld
 from tenure.sim.explore.explore import Exploration, explore
 from tenure.sim.explore.reading import NodeReading
@@ -39,7 +39,19 @@ def test_an_exploration_is_the_same_each_time() -> None:
 def test_a_limit_is_obeyed_and_nothing_is_claimed_beyond_it() -> None:
     found = explore(TINY, limit=300)
     assert (found.complete, found.violation) == (False, None)
-    assert 300 < found.states < 2_000
+    assert 300 < found.states < 330  # one state's steps beyond it at most
+
+
+def test_each_world_is_told_of_before_the_next_one_is_explored(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+
+    def explored_once(world: NamedWorld, **_: Any) -> str:
+        order.append(f"explored {world.name}")
+        return world.name
+
+    monkeypatch.setattr(many, "explore", explored_once)
+    many.explore_all((TINY, SMALL), many.Wish(), 1, lambda one: order.append(f"told {one}"))
+    assert order == ["explored tiny", "told tiny", "explored small", "told small"]
 
 
 def test_a_harness_that_starts_before_its_receipt_is_caught_by_the_shortest_trace() -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tenure.errors import InvalidError
 from tenure.sim.run import many
 from tenure.sim.run.coverage import MOMENTS, every_transition
-from tenure.sim.run.explaining import row_reason
+from tenure.sim.run.explaining import explained_rows, row_reason
 from tenure.sim.run.many import Sum, Wish, play_all
 from tenure.sim.run.plan import DEEDS, FAULTS, Plan, plan_of
 from tenure.sim.run.plan_file import plan_text, read_plan
@@ -131,6 +131,28 @@ def test_a_row_that_nothing_met_is_explained_or_said_to_be_a_hole() -> None:
     assert "webhook_received" not in holes
     total.add(replace(PLAYED, transitions={"webhook_received": {"none": 1}}))
     assert "explained, and not empty: webhook_received" in "\n".join(unexplained(total))
+
+
+def test_every_row_that_is_explained_is_a_transition_or_a_fault() -> None:
+    assert set(explained_rows()) <= {*every_transition(), *FAULTS}
+
+
+def test_a_whole_run_with_coverage_fails_where_a_row_is_empty_and_not_explained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(many, "play_seed", lambda seed, _: replace(PLAYED, seed=seed))
+    monkeypatch.setattr(many, "WHOLE_SEEDS", 3)
+    words = ("--jobs", "1", "--coverage")
+    assert said("--seeds", "1..2", *words).code == 0
+    whole = said("--seeds", "1..3", *words)
+    assert whole.code == 1
+    assert "not explained: task_ended" in whole.out
+    assert said("--seeds", "1..3", "--jobs", "1").code == 0
+    assert said("--seeds", "1..3", *words, "--fault", "hub_crash").code == 0
+    met = {kind: {"none": 1} for kind in every_transition() if row_reason(kind) is None}
+    full = replace(PLAYED, transitions=met, coverage={kind: {"struck": 1} for kind in FAULTS})
+    monkeypatch.setattr(many, "play_seed", lambda seed, _: replace(full, seed=seed))
+    assert said("--seeds", "1..3", *words).code == 0
 
 
 def test_the_tables_have_a_row_for_every_transition_and_every_fault() -> None:

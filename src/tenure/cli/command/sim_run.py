@@ -72,7 +72,8 @@ def run_seeds(cli: Invocation, what: WhatOptions, how: HowOptions) -> int:
 
     The hub, the ledger and the nodes are the real ones; machines, network, disks, runners, agents, forge and people are
     simulated, in virtual time, from the seed alone. Faults strike for fifteen virtual minutes, then everything is healed and
-    must come to its end. Ends with 1 if anything was broken, or if a seed had too few steps or faults to count; a failing plan
+    must come to its end. Ends with 1 if anything was broken, if a seed had too few steps or faults to count, or with
+    `--coverage` over 1,000 seeds or more if an empty row of the tables is not explained; a failing plan
     is made small and can be played with `--plan`.
     """
     check_library()
@@ -95,7 +96,8 @@ def run_seeds(cli: Invocation, what: WhatOptions, how: HowOptions) -> int:
     if total.failed and how.shrink:
         first = min(one.seed for one in total.failed)
         _shrunk(cli, _plan(None, first, wish), how.save)
-    return 0 if total.is_well else EXIT_FAILED
+    has_hole = how.coverage and total.is_whole and bool(total.bare_rows())
+    return 0 if total.is_well and not has_hole else EXIT_FAILED
 
 
 def check_library() -> None:

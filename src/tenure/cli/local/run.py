@@ -13,8 +13,6 @@ from tenure.cli.process.process_mark import ProcessMark, boot_id, mark_of
 from tenure.node.run.folder import Found, RunnerState, probe, read_launch
 
 RUNS = "runs"
-TASK_VARIABLE = "TENURE_TASK"
-ATTEMPT_VARIABLE = "TENURE_ATTEMPT"
 
 
 class LocalRun(Struct, frozen=True, kw_only=True):
@@ -55,13 +53,11 @@ def read_run(node: str, folder: Path, boot: str) -> LocalRun | None:
     launch = read_launch(folder)
     if launch is None or not launch.steps:
         return None
-    env = launch.steps[0].env
-    number = env.get(ATTEMPT_VARIABLE, "")
     return LocalRun(
         node=node,
         delivery_id=launch.delivery_id,
-        task_id=env.get(TASK_VARIABLE, ""),
-        number=int(number) if number.isdigit() else 0,
+        task_id=launch.task_id,
+        number=launch.number,
         folder=folder,
         steps=tuple(step.name for step in launch.steps),
         state=probe(folder, boot),

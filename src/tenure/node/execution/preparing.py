@@ -183,6 +183,8 @@ def bare_launch(holding: Holding, boot_id: str, **more: Any) -> Launch:
     fields: dict[str, Any] = {"marker": holding.delivery_id, "steps": (), **more}
     return Launch(
         delivery_id=holding.delivery_id,
+        task_id=holding.grant.task_id,
+        number=holding.grant.number,
         fence=holding.grant.fence,
         boot_id=boot_id,
         deadline_boottime_ns=holding.deadline_ns,

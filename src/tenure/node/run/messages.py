@@ -62,14 +62,16 @@ class LaunchStep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Launch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`launch.json`: written before the runner is started. Only the environments are taken out of it, once all is over.
 
-    `marker` is unique to this run, without a slash. `deadline_boottime_ns` is the lease's first deadline, less the
-    margin. `cgroup_parent` is a cgroup v2 folder in which the runner may make one, or None. Steps run one after
-    another, each only if the one before exited with 0. `drain_s`: how long output is read after a step's end.
+    `task_id`, `number`: the Attempt. `marker` is unique to this run, without a slash. `deadline_boottime_ns` is the
+    lease's first deadline, less the margin. `cgroup_parent` is a cgroup v2 folder in which the runner may make one, or
+    None. Steps run one after another, each only if the one before exited with 0. `drain_s`: how long output is read after a step's end.
     `agent_part`: the folder, below the run folder, in which the program may write its protocol file.
     """
 
     version: int = VERSION
     delivery_id: str
+    task_id: str = ""
+    number: int = 0
     fence: int
     marker: str
     boot_id: str

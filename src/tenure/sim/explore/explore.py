@@ -24,7 +24,7 @@ from tenure.sim.explore.reading import NodeReading
 from tenure.sim.explore.step import Next, State
 
 LIMIT = 5_000_000
-"""States of one world, unless another limit is given: three hundred bytes each."""
+"""States of one world, unless another limit is given: about a thousand bytes each (docs/internals/model-checker.md)."""
 NS = 1_000_000_000
 
 
@@ -104,8 +104,8 @@ def _search(product: Product, graph: Graph, limit: int) -> tuple[int, bool, Viol
     while place < len(states):
         if place == level_ends:
             depth, level_ends = depth + 1, len(states)
-            if len(states) > limit:
-                return depth, False, None
+        if len(states) > limit:
+            return depth, False, None
         state = states[place]
         graph.begins.append(len(graph.to))
         for label, reached, broken in every_step(product, state):

@@ -110,8 +110,7 @@ NOTHING_HELD = Held()
 
 
 class Machine(Struct, frozen=True):
-    """`snapshots`: what each snapshot of this daemon said, in order; `boots`: how often a daemon of it started, for the ids of
-    its boots."""
+    """`held`: what it holds of each Delivery, by number; `snapshots`: what each snapshot of this daemon said, in order."""
 
     phase: Phase
     held: tuple[Held, ...]

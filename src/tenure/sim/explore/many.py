@@ -24,9 +24,10 @@ def explore_all(
 ) -> list[Exploration]:
     """Explore them, and tell of each as soon as it is known; the results in the order of the worlds."""
     if jobs == 1 or len(worlds) == 1:
-        found = [_explored(one, wish) for one in worlds]
-        for one in found:
-            told(one)
+        found: list[Exploration] = []
+        for world in worlds:
+            found.append(_explored(world, wish))
+            told(found[-1])
         return found
     by_name: dict[str, Exploration] = {}
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:

@@ -34,7 +34,8 @@ ZEROS: tuple[Why, ...] = (
     Why(
         ("credential_*", "node_credential_renewed"),
         ALWAYS,
-        "tokens are checked before a command is made; `core` keeps them and decides nothing by them",
+        "people speak without a token here; the one thing that `core` decides by it is that what a revoked one says is refused whole "
+        "and changes nothing (tests/security/test_revocation.py and the simulator, where tokens are issued, rotated and revoked)",
     ),
     Why(
         ("account_set", "budget_reserved", "budget_settled", "paused", "resumed"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any, final
 
 import msgspec
 
+from tenure.sim.run.guest import Guest
 from tenure.sim.run.plan import Deed
 from tenure.sim.world.answering import chosen
 from tenure.sim.world.loop import Process, pause
@@ -26,14 +28,17 @@ ENDS_AFTER_S = 1800.0
 
 @final
 class Doing:
-    def __init__(self, world: SimWorld, desk: Desk, process: Process, deeds: tuple[Deed, ...]) -> None:
+    def __init__(
+        self, world: SimWorld, desk: Desk, guest: Guest, process: Process, deeds: tuple[Deed, ...]
+    ) -> None:
+        self._guest = guest
         self._world = world
         self._desk = desk
         self._process = process
         self._deeds = deeds
         self._chance = world.chance.stream("answers")
         self._healed_at_s: float | None = None
-        self._open: dict[str, int] = {}
+        self._open: Counter[str] = Counter()
         self._acts: dict[str, Callable[[Deed], Coroutine[Any, Any, object]]] = {
             "submit": self._submit,
             "submit_again": self._submit,
@@ -42,15 +47,16 @@ class Doing:
             "schedule": self._schedule,
             "policy": self._policy,
             "token": self._token,
+            "guest": lambda deed: self._guest.stays(deed.length_s),
         }
 
     @property
     def is_done(self) -> bool:
-        return not self._open
+        return not self._open.total()
 
     @property
     def left(self) -> str:
-        return ", ".join(self._open)
+        return ", ".join(+self._open)
 
     def begin(self) -> None:
         for deed in self._deeds:
@@ -66,11 +72,12 @@ class Doing:
         self._world.loop.start(self._process, self._counted(deed))
 
     async def _counted(self, deed: Deed) -> None:
-        self._open[f"{deed.kind} {deed.name or deed.subject}"] = 1
+        name = f"{deed.kind} {deed.name or deed.subject}"
+        self._open[name] += 1
         try:
             await self._do(deed)
         finally:
-            self._open.pop(f"{deed.kind} {deed.name or deed.subject}", None)
+            self._open[name] -= 1
 
     def _do(self, deed: Deed) -> Coroutine[Any, Any, object]:
         desk, task_id = self._desk, self._desk.tasks.get(deed.name, "")

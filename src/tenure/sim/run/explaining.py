@@ -12,7 +12,6 @@ _TWINS = "each machine has a credential of its own and none is ever copied; the 
 
 _ROWS: dict[str, str] = {
     "attention_notified": "this hub tells nobody outside; tests/hub does, over restarts",
-    "credential_rotated": "tokens are issued and revoked here; tests/security rotates them",
     "delivery_denied": "a mirror on this disk keeps what it has acknowledged; the model checker takes it away",
     "node_attention_closed": _TWINS,
     "node_attention_opened": _TWINS,
@@ -33,6 +32,11 @@ _CELLS: dict[tuple[str, str], str] = {
 def row_reason(row: str) -> str | None:
     """Why nothing of this row ever happens; None where nobody knows."""
     return _ROWS.get(row)
+
+
+def explained_rows() -> tuple[str, ...]:
+    """Every row that is explained; each must be a transition or a fault."""
+    return tuple(_ROWS)
 
 
 def cell_reason(row: str, column: str) -> str | None:

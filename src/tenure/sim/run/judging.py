@@ -33,6 +33,7 @@ from tenure.node.run.messages import Launch
 from tenure.sim.checkers.checking import check
 from tenure.sim.checkers.entry import Observed, Settled
 from tenure.sim.checkers.entry import Recorded as Fact
+from tenure.sim.run.guest import broken_in_record
 from tenure.sim.world.node_host import NodeHost
 from tenure.sim.world.run_state import Run
 from tenure.sim.world.world import SimWorld
@@ -166,6 +167,8 @@ class Judge:
         self.events = len(rows)
         for row in rows:
             history.add(told(row))
+        for sentence in broken_in_record(rows):
+            self.add(sentence)
         history.add(Settled(at=history.now()))
         history.add(Observed(kinds=("legs", "executions", "provider", "record", "people")))
         for finding in check(history.recorder.history()):

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.sim.run.coverage import every_transition
+from tenure.sim.run.explaining import row_reason
 from tenure.sim.run.plan import FAULTS, Plan, plan_of
 from tenure.sim.run.playing import Played, play
 
@@ -20,6 +21,8 @@ CHUNK = 10
 LEAST_STEPS, LEAST_FAULTS = 2_000, 20
 """What each seed is worth at least, as it is drawn."""
 MIXED = "mixed"
+WHOLE_SEEDS = 1_000
+"""From so many seeds on, drawn as they are, a run is a whole one: it should meet every transition and every fault."""
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -83,6 +86,16 @@ class Sum:
     @property
     def is_well(self) -> bool:
         return not self.failed and not self.short
+
+    @property
+    def is_whole(self) -> bool:
+        """Would an empty row of the tables be a hole in the simulator?"""
+        return self.seeds >= WHOLE_SEEDS and self.wish == Wish()
+
+    def bare_rows(self) -> list[str]:
+        """Transitions and faults that nothing met, and of which nobody says why."""
+        rows = {**self.transitions, **self.coverage}
+        return [kind for kind, hits in rows.items() if not any(hits.values()) and row_reason(kind) is None]
 
 
 def play_all(seeds: Sequence[int], wish: Wish, jobs: int, told: Callable[[Played], None]) -> Sum:

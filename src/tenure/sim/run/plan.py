@@ -87,7 +87,7 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True):
 DEEDS = frozenset(
     {
         "submit", "submit_again", "cancel", "cancel_tree", "stop", "retry", "challenge", "pause", "limit", "schedule",
-        "policy", "token",
+        "policy", "token", "guest",
     }
 )  # fmt: skip
 WAITS = ("after", "after", "after_end", "after_failure")
@@ -128,7 +128,7 @@ def plan_of(seed: int, faults: int | None = None, kinds: tuple[str, ...] = ()) -
     return Plan(
         seed=seed,
         shape=shape,
-        deeds=tuple(sorted((*deeds, *_desk_deeds(chance)), key=lambda one: one.at_s)),
+        deeds=tuple(sorted((*deeds, *_desk_deeds(chance), _guest(seed)), key=lambda one: one.at_s)),
         faults=tuple(sorted(drawn, key=lambda one: one.at_s)),
     )
 
@@ -189,6 +189,13 @@ def _desk_deeds(chance: random.Random) -> list[Deed]:
             at_s, length_s = chance.random() * SPAN_S * 0.7, 10 + chance.random() * 200
             found.append(Deed(kind=kind, at_s=at_s, name="own", subject=subject, length_s=length_s))
     return found
+
+
+def _guest(seed: int) -> Deed:
+    """Somebody is there for a while whose token is bound to a project."""
+    chance = random.Random(f"{seed}/guest")  # noqa: S311 - no secret is made
+    at_s, length_s = 1 + chance.random() * SPAN_S * 0.5, 60 + chance.random() * SPAN_S * 0.4
+    return Deed(kind="guest", at_s=at_s, name="guest", length_s=length_s)
 
 
 def _follow_ups(chance: random.Random, name: str, at_s: float) -> list[Deed]:

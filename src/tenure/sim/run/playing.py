@@ -23,6 +23,7 @@ from msgspec import Struct
 
 from tenure.sim.run.coverage import Coverage
 from tenure.sim.run.doing import Doing
+from tenure.sim.run.guest import Guest
 from tenure.sim.run.judging import Judge, LogWatch
 from tenure.sim.run.plan import SPAN_S, Plan
 from tenure.sim.run.striking import Striking
@@ -98,7 +99,8 @@ class Stage:
         self.striking = Striking(self.world, plan.faults, self.coverage.struck)
         desk = self.world.outside.new_process("desk")
         self.desk = Desk(self.world, desk, "desk")
-        self.doing = Doing(self.world, self.desk, desk, plan.deeds)
+        self.guest = Guest(self.world, self.desk, desk, self.judge.add)
+        self.doing = Doing(self.world, self.desk, self.guest, desk, plan.deeds)
         self.healed_s = 0.0
         self._watch = LogWatch(self.judge)
 
@@ -154,7 +156,7 @@ class Stage:
             faults=self.striking.struck,
             virtual_s=round(world.loop.now_s, 1),
             healed_s=round(self.healed_s, 1),
-            tasks=len(self.desk.tasks),
+            tasks=len(self.desk.tasks) + len(self.guest.desk.tasks),
             events=self.judge.events,
             ledger=world.shape.ledger,
             starts=world.executions,
@@ -163,7 +165,7 @@ class Stage:
             kinds=dict(self.judge.kinds),
             coverage=self.coverage.table(),
             transitions=self.coverage.transitions(),
-            refused=tuple(self.desk.refused),
+            refused=(*self.desk.refused, *self.guest.desk.refused),
             lines=tuple(world.trace.lines),
         )
 

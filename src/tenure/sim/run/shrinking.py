@@ -41,8 +41,10 @@ class Budget:
         self.left = left
 
     def spend(self) -> bool:
-        self.left -= self.left > 0
-        return self.left > 0
+        """May one more be played? It is counted if so."""
+        may = self.left > 0
+        self.left -= may
+        return may
 
 
 def smallest(whole: tuple[T, ...], fails: Callable[[Sequence[T]], bool]) -> tuple[T, ...]:

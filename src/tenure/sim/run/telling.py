@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tenure.sim.run.coverage import MOMENTS, NONE
 from tenure.sim.run.explaining import cell_reason, row_reason, stale_reasons
-from tenure.sim.run.many import LEAST_FAULTS, LEAST_STEPS, Sum, Wish
+from tenure.sim.run.many import LEAST_FAULTS, LEAST_STEPS, WHOLE_SEEDS, Sum, Wish
 from tenure.sim.run.plan import FAULTS, Plan
 from tenure.sim.run.playing import Played
 
@@ -100,12 +100,14 @@ def unexplained(total: Sum) -> Iterator[str]:
     """Rows without a single hit for which nobody says why, and reasons that a hit has refuted."""
     rows = {**total.transitions, **total.coverage}
     empty = [kind for kind, hits in rows.items() if not any(hits.values())]
-    bare = [kind for kind in empty if row_reason(kind) is None]
+    bare = total.bare_rows()
     yield f"{len(rows)} rows, {len(empty)} of them empty, {len(bare)} of those not explained"
     for kind in bare:
         yield f"  not explained: {kind}"
     for kind, reason in stale_reasons(rows):
         yield f"  explained, and not empty: {kind} ({reason})"
+    if bare and not total.is_whole:
+        yield f"  (counted as a failure from {WHOLE_SEEDS:,} seeds on, if they are played as they are drawn)"
 
 
 def _table(title: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> Iterator[str]:

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, final
+
+from msgspec.structs import replace
 
 from tenure.core.access import Role
 from tenure.core.delivery import Terms
 from tenure.core.ids import IncarnationId
+from tenure.core.origin import Origin
 from tenure.errors import TenureError
 from tenure.hub.access import Principal
-from tenure.hub.account_desk import AccountDesk
-from tenure.hub.api import Api
 from tenure.hub.effect_desk import EffectDesk
 from tenure.hub.effects.registry import Registry
 from tenure.hub.legs import Legs
-from tenure.hub.operating_desk import OperatingDesk
-from tenure.hub.policy_desk import PolicyDesk
-from tenure.hub.schedule_desk import ScheduleDesk
 from tenure.hub.service import Hub, Identity
 from tenure.ledger.port import Committed
+from tenure.servers.rest.desks import Desks
 from tenure.sim.world.keeping import Keeping
 from tenure.sim.world.loop import Process, SimExecutor, SimLoop, pause
 from tenure.sim.world.machine import Machine
@@ -41,6 +40,13 @@ DESK_TOKEN = "tnr_ann" + "0" * 33
 CREDENTIALS = (("join", Role.JOIN, JOIN_TOKEN), ("ann", Role.OPERATOR, DESK_TOKEN))
 RESTART_S = 2.0
 """A hub that ends by itself is started again by its supervisor."""
+
+
+class Asking(NamedTuple):
+    """A request of a person: whose it is, and what answers it."""
+
+    who: Principal
+    desks: Desks
 
 
 class HubWorld(Protocol):
@@ -89,6 +95,16 @@ class HubHost:
 
     async def who(self, token: str) -> Principal:
         return await self.hub.access.authenticate(f"Bearer {token}")
+
+    async def asking(self, token: str, address: str) -> Asking:
+        """What answers one request of a person: the desks over the hub as this request may see it, as behind HTTP.
+
+        Raises:
+            UnauthenticatedError: nobody is known by this token.
+        """
+        who = await self.who(token)
+        who = replace(who, origin=Origin(who.credential_id or "", address, "desk"))
+        return Asking(who, Desks(self.hub.for_request(who)))
 
     # -- its life
 
@@ -156,14 +172,7 @@ class HubHost:
             identity = Identity(incarnation=self.incarnation, version="1.0.0", secret=SECRET)
             registry = Registry({"forge": self._world.forge})
             hub = Hub(ledger, self.machine, self._world.ids, self.terms, identity, registry)
-            self.legs, self.api = Legs(hub), Api(hub)
-            self.effects = EffectDesk(hub, hub.broker)
-            self.operating = OperatingDesk(hub, self.api.queries.node_named)
-            self.accounts, self.schedules, self.policies = (
-                AccountDesk(hub),
-                ScheduleDesk(hub),
-                PolicyDesk(hub),
-            )
+            self.legs, self.effects = Legs(hub), EffectDesk(hub, hub.broker)
             self._stopping = asyncio.Event()
             ledger.subscribe(self._world.heard)
             async with hub.running():
@@ -177,12 +186,7 @@ class HubHost:
             await ledger.close()
 
     legs: Legs
-    api: Api
     effects: EffectDesk
-    operating: OperatingDesk
-    accounts: AccountDesk
-    schedules: ScheduleDesk
-    policies: PolicyDesk
 
 
 def process_of_nobody(host: HubHost) -> Process:

@@ -13,8 +13,9 @@ from tenure.core.access import Role
 from tenure.core.review import About
 from tenure.core.schedule import Overlap
 from tenure.errors import OutcomeUnknownError, TenureError, UnavailableError
+from tenure.ledger.port import TaskFilter
 from tenure.sim.checkers.entry import Answer, Cancel, Retry, Submit
-from tenure.sim.world.hub_host import DESK_TOKEN
+from tenure.sim.world.hub_host import DESK_TOKEN, Asking
 from tenure.sim.world.loop import Process, pause
 from tenure.sim.world.network import Asked, Gone
 from tenure.sim.world.record import call_of
@@ -54,7 +55,14 @@ class Nothing(Struct, frozen=True):
 class Desk:
     """`process` is the desk's own; it is never held."""
 
-    def __init__(self, world: SimWorld, process: Process, link: str) -> None:
+    def __init__(
+        self, world: SimWorld, process: Process, link: str, name: str = ANN, token: str = DESK_TOKEN
+    ) -> None:
+        self.name = name
+        self.token = token
+        """What is sent from now on goes under it."""
+        self.heard: Callable[[str, int, Any, Any], None] = lambda _token, _began, _asked, _answer: None
+        """Told of every answer: under which token it was asked for and since when, the question, the answer."""
         self._world = world
         self._process = process
         self._link = link
@@ -67,10 +75,9 @@ class Desk:
 
     async def submit(self, name: str, asked: api.TaskRequest, key: str) -> str | None:
         """Until it is answered. None: it was refused."""
-        hub = self._world.hub
 
-        async def work(body: api.TaskRequest, _: Gone) -> api.TaskBody:
-            return await hub.api.submit(await hub.who(DESK_TOKEN), key, body)
+        async def work(body: api.TaskRequest, at: Asking) -> api.TaskBody:
+            return await at.desks.api.submit(at.who, key, body)
 
         reply = await self._insists("submit", asked, api.TaskBody, work, self._submitted(asked, key))
         if reply is None:
@@ -79,11 +86,9 @@ class Desk:
         return reply.task_id
 
     async def cancel(self, task_id: str, *, tree: bool = False, number: int | None = None) -> None:
-        hub = self._world.hub
-
-        async def work(body: CancelRequest, _: Gone) -> CancelReply:
-            who = await hub.who(DESK_TOKEN)
-            return await hub.api.cancel(who, task_id, body.because, tree=tree, number=number)
+        async def work(body: CancelRequest, at: Asking) -> CancelReply:
+            who = at.who
+            return await at.desks.api.cancel(who, task_id, body.because, tree=tree, number=number)
 
         def told(call: dict[str, Any], reply: Any) -> None:
             if not isinstance(reply, CancelReply):
@@ -96,13 +101,10 @@ class Desk:
         await self._insists("cancel", CancelRequest(because="not needed"), CancelReply, work, told)
 
     async def retry(self, task_id: str) -> None:
-        hub = self._world.hub
         because = "it should go better now"
 
-        async def work(body: RetryRequest, _: Gone) -> RetryReply:
-            return await hub.api.retry(
-                await hub.who(DESK_TOKEN), task_id, body.because, key=f"again-{task_id}"
-            )
+        async def work(body: RetryRequest, at: Asking) -> RetryReply:
+            return await at.desks.api.retry(at.who, task_id, body.because, key=f"again-{task_id}")
 
         def told(call: dict[str, Any], reply: Any) -> None:
             if isinstance(reply, RetryReply) and reply.task_id != task_id:
@@ -113,30 +115,24 @@ class Desk:
         await self._insists("retry", RetryRequest(because=because), RetryReply, work, told)
 
     async def pause(self, subject: str) -> None:
-        hub = self._world.hub
-
-        async def work(body: PauseRequest, _: Gone) -> PauseBody:
-            return await hub.operating.pause(await hub.who(DESK_TOKEN), body)
+        async def work(body: PauseRequest, at: Asking) -> PauseBody:
+            return await at.desks.operating.pause(at.who, body)
 
         await self._insists(
             "pause", PauseRequest(subject=subject, because="a moment"), PauseBody, work, no_entry
         )
 
     async def resume(self, subject: str) -> None:
-        hub = self._world.hub
-
-        async def work(body: ResumeRequest, _: Gone) -> PauseBody:
-            return await hub.operating.resume(await hub.who(DESK_TOKEN), body)
+        async def work(body: ResumeRequest, at: Asking) -> PauseBody:
+            return await at.desks.operating.resume(at.who, body)
 
         await self._insists(
             "resume", ResumeRequest(subject=subject, because="go on"), PauseBody, work, no_entry
         )
 
     async def challenge(self, task_id: str) -> None:
-        hub = self._world.hub
-
-        async def work(body: ChallengeRequest, _: Gone) -> Nothing:
-            await hub.api.challenge(await hub.who(DESK_TOKEN), task_id, body)
+        async def work(body: ChallengeRequest, at: Asking) -> Nothing:
+            await at.desks.api.challenge(at.who, task_id, body)
             return Nothing()
 
         asked = ChallengeRequest(number=1, about=About.CLAIM, because="is that so?")
@@ -144,10 +140,9 @@ class Desk:
 
     async def limit(self, account: str, wall_s: int | None) -> None:
         """What an account may use from now on; None: without end."""
-        hub = self._world.hub
 
-        async def work(body: AccountRequest, _: Gone) -> Nothing:
-            await hub.accounts.set(await hub.who(DESK_TOKEN), account, body)
+        async def work(body: AccountRequest, at: Asking) -> Nothing:
+            await at.desks.accounts.set(at.who, account, body)
             return Nothing()
 
         asked = AccountRequest(
@@ -157,10 +152,9 @@ class Desk:
 
     async def schedule(self, name: str, task: api.TaskRequest, *, changed: bool = False) -> None:
         """A Task every minute. `changed`: one of this name is to be another one now."""
-        hub = self._world.hub
 
-        async def work(body: ScheduleRequest, _: Gone) -> Nothing:
-            await hub.schedules.add(await hub.who(DESK_TOKEN), body)
+        async def work(body: ScheduleRequest, at: Asking) -> Nothing:
+            await at.desks.schedules.add(at.who, body)
             return Nothing()
 
         asked = ScheduleRequest(
@@ -170,10 +164,9 @@ class Desk:
 
     async def change_schedule(self, name: str, how: str) -> None:
         """`pause` it, `resume` it, or `remove` it."""
-        hub = self._world.hub
 
-        async def work(_: Nothing, __: Gone) -> Nothing:
-            who, desk = await hub.who(DESK_TOKEN), hub.schedules
+        async def work(_: Nothing, at: Asking) -> Nothing:
+            who, desk = at.who, at.desks.schedules
             if how == "resume":
                 await desk.resume(who, name)
             else:
@@ -183,58 +176,57 @@ class Desk:
         await self._insists(f"{how} schedule", Nothing(), Nothing, work, no_entry)
 
     async def store_policy(self, name: str) -> None:
-        hub = self._world.hub
-
-        async def work(body: PolicyRequest, _: Gone) -> Nothing:
-            await hub.policies.store(await hub.who(DESK_TOKEN), body)
+        async def work(body: PolicyRequest, at: Asking) -> Nothing:
+            await at.desks.policies.store(at.who, body)
             return Nothing()
 
         asked = PolicyRequest(name=name, version=1, extends="default")
         await self._insists("store policy", asked, Nothing, work, no_entry)
 
     async def choose_policy(self, subject: str, policy: str | None) -> None:
-        hub = self._world.hub
-
-        async def work(body: ChoiceRequest, _: Gone) -> Nothing:
-            await hub.policies.choose(await hub.who(DESK_TOKEN), body)
+        async def work(body: ChoiceRequest, at: Asking) -> Nothing:
+            await at.desks.policies.choose(at.who, body)
             return Nothing()
 
         asked = ChoiceRequest(subject=subject, policy=policy, because="a trial")
         await self._insists("choose policy", asked, Nothing, work, no_entry)
 
-    async def issue_token(self, name: str) -> api.TokenReply | None:
-        hub = self._world.hub
+    async def issue_token(
+        self, name: str, role: Role = Role.VIEWER, projects: tuple[str, ...] = ()
+    ) -> api.TokenReply | None:
+        async def work(body: api.TokenRequest, at: Asking) -> api.TokenReply:
+            return await at.desks.api.issue_token(at.who, body)
 
-        async def work(body: api.TokenRequest, _: Gone) -> api.TokenReply:
-            return await hub.api.issue_token(await hub.who(DESK_TOKEN), body)
-
-        asked = api.TokenRequest(name=name, role=Role.VIEWER)
+        asked = api.TokenRequest(name=name, role=role, projects=projects)
         return await self._insists("issue token", asked, api.TokenReply, work, no_entry)
 
-    async def revoke_token(self, credential_id: str) -> None:
-        hub = self._world.hub
+    async def rotate_token(self, credential_id: str) -> api.TokenReply | None:
+        """Whoever rotates has made the new token first, so that they may ask again."""
 
-        async def work(_: Nothing, __: Gone) -> Nothing:
-            await hub.api.revoke_token(await hub.who(DESK_TOKEN), credential_id)
+        async def work(body: api.TokenRotateRequest, at: Asking) -> api.TokenReply:
+            return await at.desks.api.rotate_token(at.who, credential_id, body)
+
+        asked = api.TokenRotateRequest(token=f"{self._world.ids.token()}{'0' * 10}")
+        return await self._insists("rotate token", asked, api.TokenReply, work, no_entry)
+
+    async def revoke_token(self, credential_id: str) -> None:
+        async def work(_: Nothing, at: Asking) -> Nothing:
+            await at.desks.api.revoke_token(at.who, credential_id)
             return Nothing()
 
         await self._insists("revoke token", Nothing(), Nothing, work, no_entry)
 
     async def assign(self, item: AttentionBody) -> None:
-        hub = self._world.hub
-
-        async def work(body: AssignRequest, _: Gone) -> Nothing:
-            await hub.api.attention.assign(await hub.who(DESK_TOKEN), item.item_id, body)
+        async def work(body: AssignRequest, at: Asking) -> Nothing:
+            await at.desks.api.attention.assign(at.who, item.item_id, body)
             return Nothing()
 
         asked = AssignRequest(item_version=item.version, to="me")
         await self._insists("assign", asked, Nothing, work, no_entry)
 
     async def snooze(self, item: AttentionBody, until_at: str) -> None:
-        hub = self._world.hub
-
-        async def work(body: SnoozeRequest, _: Gone) -> Nothing:
-            await hub.api.attention.snooze(await hub.who(DESK_TOKEN), item.item_id, body)
+        async def work(body: SnoozeRequest, at: Asking) -> Nothing:
+            await at.desks.api.attention.snooze(at.who, item.item_id, body)
             return Nothing()
 
         asked = SnoozeRequest(item_version=item.version, until_at=until_at)
@@ -242,37 +234,55 @@ class Desk:
 
     async def forget(self, node: str) -> None:
         """The machine that had this name is gone."""
-        hub = self._world.hub
 
-        async def work(_: Nothing, __: Gone) -> Nothing:
-            await hub.api.forget_node(await hub.who(DESK_TOKEN), node, "it has lost its store")
+        async def work(_: Nothing, at: Asking) -> Nothing:
+            await at.desks.api.forget_node(at.who, node, "it has lost its store")
             return Nothing()
 
         await self._insists("forget", Nothing(), Nothing, work, no_entry)
 
-    async def why(self, task_id: str) -> api.Reason | None:
-        hub = self._world.hub
+    async def looks(self, what: str, task_id: str) -> Any:
+        """Reads about a Task (`task`, `attempts`), or a list (`tasks`, `nodes`). None: no answer; an error: the refusal."""
 
-        async def work(_: Nothing, __: Gone) -> api.Reason:
-            return await hub.api.queries.why(task_id)
+        async def work(_: Nothing, at: Asking) -> Any:
+            queries = at.desks.api.queries
+            match what:
+                case "tasks":
+                    return await queries.tasks(TaskFilter(), None, 100)
+                case "nodes":
+                    return await queries.nodes(None, 100)
+                case "attempts":
+                    return await queries.attempts(task_id)
+                case _:
+                    return await queries.task(task_id)
+
+        try:
+            return await self._ask(f"read {what}", Nothing(), Any, work)
+        except (UnavailableError, OutcomeUnknownError):
+            return None
+        except TenureError as error:
+            return error
+
+    async def why(self, task_id: str) -> api.Reason | None:
+        async def work(_: Nothing, at: Asking) -> api.Reason:
+            return await at.desks.api.queries.why(task_id)
 
         return await self._once("why", Nothing(), api.Reason, work)
 
     async def questions(self) -> tuple[AttentionBody, ...]:
         """What is open; nothing if the hub does not answer."""
-        hub = self._world.hub
 
-        async def work(_: Any, __: Gone) -> tuple[AttentionBody, ...]:
-            who = await hub.who(DESK_TOKEN)
-            return await hub.api.attention.items(who, ItemFilter(), open_only=True, after=None, limit=100)
+        async def work(_: Any, at: Asking) -> tuple[AttentionBody, ...]:
+            who = at.who
+            return await at.desks.api.attention.items(
+                who, ItemFilter(), open_only=True, after=None, limit=100
+            )
 
         return await self._once("attention", ItemFilter(), tuple[AttentionBody, ...], work) or ()
 
     async def answer(self, item: AttentionBody, asked: AnswerRequest) -> None:
-        hub = self._world.hub
-
-        async def work(body: AnswerRequest, _: Gone) -> ResolutionBody:
-            return await hub.api.attention.resolve(await hub.who(DESK_TOKEN), item.item_id, body)
+        async def work(body: AnswerRequest, at: Asking) -> ResolutionBody:
+            return await at.desks.api.attention.resolve(at.who, item.item_id, body)
 
         def told(call: dict[str, Any], reply: Any) -> None:
             task_id, _, rest = item.subject.partition("/")
@@ -314,7 +324,7 @@ class Desk:
             await pause(AGAIN_S * (0.5 + self._chance.random()))
 
     def _call(self, began: int, answer: Any) -> dict[str, Any]:
-        return {"client": ANN, **call_of(began, self._world.history.began(), answer)}
+        return {"client": self.name, **call_of(began, self._world.history.began(), answer)}
 
     async def _once(self, name: str, body: Any, reply: Any, work: Any) -> Any:
         try:
@@ -323,10 +333,23 @@ class Desk:
             return None
 
     async def _ask(
-        self, name: str, body: Any, reply: Any, work: Callable[[Any, Gone], Awaitable[Any]]
+        self, name: str, body: Any, reply: Any, work: Callable[[Any, Asking], Awaitable[Any]]
     ) -> Any:
-        asked = Asked(name=name, body=body, reply=reply, work=work, timeout_s=CALL_S)
-        return await self._world.network.ask(self._link, self._process, asked)
+        token, link, began = self.token, self._link, self._world.history.began()
+
+        async def arrived(read: Any, _: Gone) -> Any:
+            return await work(read, await self._world.hub.asking(token, link))
+
+        asked = Asked(name=name, body=body, reply=reply, work=arrived, timeout_s=CALL_S)
+        answer: Any = None
+        try:
+            answer = await self._world.network.ask(link, self._process, asked)
+        except TenureError as error:
+            answer = error
+            raise
+        finally:
+            self.heard(token, began, body, answer)
+        return answer
 
     def _submitted(self, asked: api.TaskRequest, key: str) -> Callable[[dict[str, Any], Any], None]:
         def told(call: dict[str, Any], reply: Any) -> None:

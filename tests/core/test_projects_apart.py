@@ -169,6 +169,14 @@ def test_a_token_gives_what_it_has_and_no_more(
     assert isinstance(said(shared, command, MINE, "third").reply, cm.Done) is accepted
 
 
+@pytest.mark.parametrize("name", ["new", "root", f"{THEIRS}.new", f"{MINE}er.new", MINE, f"{MINE}.a.b"])
+def test_a_token_is_named_after_the_project_of_whoever_makes_it(shared: Lab, name: str) -> None:
+    command = cm.IssueCredential("c_new", name, Role.VIEWER, "digest", "ann", (MINE,))
+    reply = said(shared, command, MINE).reply
+    assert isinstance(reply, cm.Refusal)
+    assert (reply.code, reply.facts) == ("invalid", {"field": "name"})
+
+
 @pytest.mark.parametrize(
     ("subject", "accepted"),
     [("project:shop", True), ("project:bank", False), ("hub", False), ("n_1", False), ("shop", False)],

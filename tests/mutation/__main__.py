@@ -91,8 +91,11 @@ class Stage:
         began = told = time.monotonic()
         for done, (name, said) in enumerate(bench.forked(self._tasks(reach, files), judge, self.jobs), 1):
             mutant = self.mutants[name]
-            killed_by = said.get("killed_by") or (f"({said['ended']})" if "ended" in said else None)
-            how = said.get("how", "")
+            if "ended" in said:
+                # Not a test has failed but this tool, so nothing is known of the mutant.
+                sys.stderr.write(f"  not judged: {name}: {said['ended']}\n")
+                continue
+            killed_by, how = said.get("killed_by"), said.get("how", "")
             self.results[name] = self.record.add(
                 mutant, killed_by, how, said.get("tests", 0), (files, self.most)
             )

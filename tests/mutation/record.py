@@ -47,7 +47,8 @@ class Record:
             for line in self.path.read_text().splitlines():
                 row = json.loads(line)
                 name = row.pop("name")
-                self.results[name] = Result(**row)
+                if row["killed_by"] is None or "::" in row["killed_by"]:
+                    self.results[name] = Result(**row)
 
     def _suite(self, files: Suite, most: int) -> str:
         """The name under which these tests are remembered."""
@@ -66,8 +67,7 @@ class Record:
             return None
         if found.killed_by is None:
             return found if files.items() <= self.lived_through(mutant, most).items() else None
-        killer = found.killed_by.split("::")[0]
-        return found if found.suite == (file_digest(killer) if "::" in found.killed_by else "") else None
+        return found if found.suite == file_digest(found.killed_by.split("::")[0]) else None
 
     def last(self, mutant: Mutant) -> Result | None:
         """What was found the last time, whatever has become of the tests since."""
@@ -96,7 +96,7 @@ class Record:
             tests += self.results[mutant.name].tests if before else 0
             suite = self._suite({**before, **lived[0]}, lived[1])
         else:
-            suite = file_digest(killed_by.split("::")[0]) if "::" in killed_by else ""
+            suite = file_digest(killed_by.split("::")[0])
         result = Result(killed_by, how, tests, mutant.code, suite)
         self.results[mutant.name] = result
         with self.path.open("a") as file:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.mutation.__main__ import Stage
 from tests.mutation.mutants import Mutant, every_mutant, mutants_of, mutated, tree_of
-from tests.mutation.record import Record, argued
+from tests.mutation.record import Record, Result, argued
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -77,6 +81,26 @@ def test_a_result_is_believed_until_its_code_or_its_killer_changes(tmp_path: Pat
     again.add(other, None, "", 3, ({"c": "1"}, 0))
     assert again.lived_through(other, 0) == {**one, "c": "1"}
     assert Record(tmp_path, fresh=True).known(mutant, one, 0) is None
+
+
+class Breaking:
+    """A bench on which nothing can be run."""
+
+    items: tuple[str, ...] = ()
+    seconds: dict[str, float]
+
+    def forked(self, tasks: Iterable[tuple[str, Any]], *_: Any) -> Iterator[tuple[str, Any]]:
+        for name, _task in tasks:
+            yield name, {"ended": "died with -9"}
+
+
+def test_where_the_tool_itself_breaks_nothing_is_said_of_the_mutant(tmp_path: Path) -> None:
+    options = argparse.Namespace(jobs=1, most=0, fresh=False, cache=str(tmp_path))
+    results: dict[str, Result] = {}
+    bench: Any = Breaking()
+    Stage(mutants_of("proof"), Record(tmp_path), results, options, "reach").run(bench)
+    assert results == {}
+    assert Record(tmp_path).results == {}
 
 
 def test_a_mutant_of_a_fence_is_killed_and_the_table_says_so(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tenure.core import commands as cm
 from tenure.core import desk_commands as dc
-from tenure.core import effect_commands as ec
 from tenure.core import review
 from tenure.core.answers import Subject, answers_to
 from tenure.core.attempt import Answer, Attempt, Usage, Verdict
@@ -24,7 +23,7 @@ from tenure.core.delivery import Terms
 from tenure.core.failure import FailureClass
 from tenure.core.ids import TaskId, attempt_id
 from tenure.core.recipient import Node
-from tenure.core.review import Ruling
+from tenure.core.resolving import Word, resolution
 from tenure.core.task import Task
 from tests.core.lab import SHA, QuickLab
 from tests.stateful.recovery_rules import BUDGETS, LIMITS, POLICIES, RecoveryRules
@@ -130,28 +129,21 @@ class RecoveryMachine(RecoveryRules, RuleBasedStateMachine):
         return Subject(task=self.lab.world.find(Task, task_id), attempt=attempt, reports=reports)
 
     def command_for(self, item: Attention, name: str) -> cm.Command:
-        task_id, _, rest = item.subject.partition("/")
-        task, by, because = TaskId(task_id), "ann", "I have looked into it"
-        if name in (*Answer,):
-            late = next((one.late_id for one in self.acceptable(item.subject)), None)
-            return cm.Reconcile(task, int(rest), Answer(name), item.version, by, because, late)
-        match name:
-            case "retry":
-                return cm.Retry(task, by, because)
-            case "give_up":
-                return dc.GiveUp(task, item.item_id, item.version, by, because)
-            case "cancel":
-                return cm.Cancel(task, by, because)
-            case "raise":
-                return dc.RaiseBudget(task, ROOM, self.lab.now.wall_ms + 10**9, by, because)
-            case "approve" | "reject":
-                return ec.Approve(task, None, name == "approve", item.version, by, because)
-            case "uphold" | "dismiss":
-                ruling = Ruling.UPHELD if name == "uphold" else Ruling.DISMISSED
-                return dc.AnswerChallenge(task, item.version, ruling, by, because)
-            case _:
-                assert name == "close", name
-                return cm.CloseAttention(item.item_id, item.version, by, because)
+        late = (
+            next((one.late_id for one in self.acceptable(item.subject)), None) if name in (*Answer,) else None
+        )
+        word = Word(
+            answer=name,
+            item_version=item.version,
+            by="ann",
+            because="I have looked into it",
+            late_id=late,
+            more=ROOM,
+            deadline_ms=self.lab.now.wall_ms + 10**9,
+        )
+        command = resolution(item, self.about(item), None, word)
+        assert not isinstance(command, cm.Refusal | cm.Done), (item.item_id, name, command)
+        return command
 
     def acceptable(self, subject: str) -> list[Any]:
         ends = (Verdict.COMPLETED, Verdict.FAILED, Verdict.TIMED_OUT, Verdict.CANCELED)

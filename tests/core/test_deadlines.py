@@ -160,3 +160,17 @@ def test_a_task_without_a_deadline_has_that_of_its_project_or_hub_from_its_submi
     lab.pass_s(1)
     lab.run(dc.DueTask(late))
     assert lab.item(AttentionKind.EXHAUSTED, late) is not None
+
+
+def test_who_was_asked_because_nobody_takes_it_is_asked_one_thing_once_its_deadline_has_passed(
+    lab: Lab,
+) -> None:
+    node = lab.node()
+    task_id = submit(lab)
+    for _ in range(lab.terms.max_offers):
+        (delivery,) = lab.claim(node)
+        lab.ack(delivery, refused="no space left")
+    assert lab.item(AttentionKind.OFFERS_VOIDED, task_id) is not None
+    lab.pass_s(61)
+    assert due(lab, task_id)
+    assert lab.open_items() == [AttentionKind.EXHAUSTED]

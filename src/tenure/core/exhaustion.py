@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenure.core import recovery_events as rv
-from tenure.core.asking import ask
+from tenure.core.asking import ask, settle
 from tenure.core.attempt import Attempt
 from tenure.core.attention import AttentionKind
 from tenure.core.budget import NOTHING, Share, amounts_of, exhausted, left_of, merged_shares, share_of
@@ -67,6 +67,12 @@ def exhaust(draft: Draft, task: Task, dimensions: tuple[str, ...]) -> None:
     draft.emit(rv.BudgetExhausted(task_id=task.task_id, number=task.attempts, dimensions=dimensions))
     tries = f"{task.attempts} attempts" if task.attempts > 1 else "1 attempt"
     unsafe = "; ".join(UNSAFE.get(one, one) for one in dimensions)
+    settle(
+        draft,
+        AttentionKind.OFFERS_VOIDED,
+        task.task_id,
+        "it is offered to nobody any more: nothing is left for it",
+    )
     ask(
         draft,
         AttentionKind.EXHAUSTED,

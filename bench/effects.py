@@ -32,8 +32,9 @@ from bench._effects_outcome import (
     spread,
     tenure_outcome,
 )
-from bench._effects_plan import BLOCK, Operation, only, operations
+from bench._effects_plan import BLOCK, SCENARIOS, Operation, only, operations
 from bench._effects_run import Cell, forge_process, run_cells, run_plain
+from tools.options import SEEDS, refuse_unknown, whole
 
 SEED, OPERATIONS, CELLS = 20_251, 2_000, 4
 PLAIN_S = 600.0
@@ -132,14 +133,15 @@ def problems(found: list[dict[str, Any]]) -> list[str]:
     return said
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.effects", description=__doc__)
-    parser.add_argument("--operations", type=int, default=OPERATIONS)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--cells", type=int, default=CELLS)
+    parser.add_argument("--operations", type=whole(1, 1_000_000), default=OPERATIONS, metavar="N")
+    parser.add_argument("--seed", type=whole(0, SEEDS), default=SEED, metavar="N")
+    parser.add_argument("--cells", type=whole(1, 64), default=CELLS, metavar="N")
     parser.add_argument("--scenario", action="append", metavar="NAME", help="only these, one operation each")
     parser.add_argument("--without-plain", action="store_true")
-    asked = parser.parse_args()
+    asked = parser.parse_args(words)
+    refuse_unknown(parser, "scenario", asked.scenario or (), (one.name for one in SCENARIOS))
     made = only(asked.scenario, asked.seed) if asked.scenario else operations(asked.seed, asked.operations)
     found: list[dict[str, Any]] = []
     for line in fault_run(made, asked.seed, asked.cells, beside=not asked.without_plain):

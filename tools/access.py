@@ -9,6 +9,7 @@ from tenure.core.access import Role, covers
 from tenure.servers.rest import effect_routes, gate, webhook_routes
 from tenure.servers.rest.app import ROUTES
 from tenure.servers.rest.gate import is_whole, role_of
+from tools.options import no_words
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "access.md"
@@ -99,4 +100,5 @@ def _cells(cells: Any) -> str:
 
 
 if __name__ == "__main__":
+    no_words("tools.access", __doc__)
     sys.exit(main())

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from tools.options import no_words
+
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ROOT / "requirements"
 CLEAN, KNOWN, NOT_ASKED = 0, 1, 69
@@ -96,4 +98,5 @@ def last_line(text: str) -> str:
 
 
 if __name__ == "__main__":
+    no_words("tools.audit", __doc__)
     sys.exit(main())

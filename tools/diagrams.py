@@ -14,6 +14,7 @@ from tenure.core.attempt import ANSWER_TRANSITIONS, ATTEMPT_TRANSITIONS
 from tenure.core.delivery import DELIVERY_TRANSITIONS
 from tenure.core.effect import EFFECT_TRANSITIONS
 from tenure.core.task import CANCEL_TRANSITIONS, TASK_TRANSITIONS
+from tools.options import no_words
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "concepts"
@@ -62,4 +63,5 @@ def arrows(table: Table, starts: tuple[str, ...]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    no_words("tools.diagrams", __doc__)
     sys.exit(main())

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import msgspec
 
+from tools.options import no_words
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tests" / "guarantees.toml"
 PAGE = ROOT / "docs" / "reference" / "guarantees.md"
@@ -71,4 +73,5 @@ def _title(page: str) -> str:
 
 
 if __name__ == "__main__":
+    no_words("tools.guarantees", __doc__)
     sys.exit(main())

@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from tools.options import no_words
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tests" / "limits.toml"
 PACKAGE = ROOT / "src" / "tenure"
@@ -124,4 +126,5 @@ def _text(following: list[ast.stmt]) -> str:
 
 
 if __name__ == "__main__":
+    no_words("tools.limits", __doc__)
     sys.exit(main())

@@ -123,7 +123,7 @@ def hostile(text: str) -> Figures:
 
 
 def fuzzed(text: str) -> Figures:
-    decoders, findings = _numbers(r"^(\d+) decoders, (\d+) with findings", text)
+    decoders, findings = _numbers(r"^(\d+) decoders?, (\d+) with findings", text)
     rows = re.findall(r"^\S+ +(\d+) +\d+ +\d+ +\d+ +\d+$", text, re.MULTILINE)
     return Figures(
         findings, {"decoders": _number(decoders), "inputs": _number(sum(int(one) for one in rows))}

@@ -11,6 +11,7 @@ from pathlib import Path
 from tenure.cli.text.policy import HEAD, policy_rows
 from tenure.core.policy import BUILT_IN
 from tenure.wire.policies import policy_body
+from tools.options import no_words
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "concepts" / "recovery.md"
@@ -38,4 +39,5 @@ def table(name: str) -> str:
 
 
 if __name__ == "__main__":
+    no_words("tools.policy_table", __doc__)
     sys.exit(main())

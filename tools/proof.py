@@ -27,7 +27,7 @@ END = "<!-- end -->"
 NEVER = "not yet run"
 ATTACKS = {
     "sim/explore/": "model checker",
-    "sim/faults/": "planted faults",
+    "sim/planted/": "planted faults",
     "sim/run/": "simulator",
     "sim/disk/": "simulated disk",
     "sim/checkers/": "checkers of histories",
@@ -62,16 +62,15 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 def main(arguments: list[str]) -> int:
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given = parser.parse_args(arguments)
     if given.printed:
         if not given.machine:
-            sys.stderr.write("say on what it ran: --machine '2 cores, 8 GB, Linux 6.8'\n")
-            return 2
+            parser.error("say on what it ran: --machine '2 cores, 8 GB, Linux 6.8'")
         try:
             taken = tuple(_taken_over(runs(), given.printed, given.machine, given.date))
-        except UnreadableError as error:
-            sys.stderr.write(f"{error}\n")
-            return 2
+        except (OSError, UnicodeDecodeError, UnreadableError) as error:
+            parser.error(str(error))
         SOURCE.write_text(written(SOURCE.read_text(), taken))
     PAGE.write_text(made_anew(PAGE.read_text()))
     return 0
@@ -84,8 +83,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--machine", help="on what they ran")
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    parser.add_argument("--date", default=today, help="when (today)")
+    parser.add_argument("--date", type=_day, default=today, help="when (today)")
     return parser
+
+
+def _day(text: str) -> str:
+    try:
+        return datetime.date.fromisoformat(text).isoformat()
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no day such as 2026-01-02") from error
 
 
 def _taken_over(all_: tuple[Run, ...], printed: list[str], machine: str, date: str) -> list[Run]:
@@ -97,7 +103,9 @@ def _taken_over(all_: tuple[Run, ...], printed: list[str], machine: str, date: s
     new: dict[str, Run] = {}
     known = {one.name: one for one in all_}
     for one in printed:
-        name, _, file = one.partition("=")
+        name, sign, file = one.partition("=")
+        if not sign:
+            raise UnreadableError(f"{one!r} names no file; write it as NAME=FILE")
         found = read(name, Path(file).read_text())
         new[name] = msgspec.structs.replace(
             known[name], date=date, machine=machine, violations=found.violations, figures=found.figures

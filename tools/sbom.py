@@ -24,7 +24,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", default=str(TARGET), help="the file; - for standard output")
     target = str(parser.parse_args(arguments).output)
     if target != "-":
-        Path(target).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            parser.error(f"--output: {target} cannot be written: {error.strerror}")
     code = write(target, merged())
     if code == 0 and target != "-":
         print(f"sbom: {len(PINNED.findall(merged()))} components in {target}")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from tools.options import no_words
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tests" / "threats.toml"
 PAGE = ROOT / "SECURITY.md"
@@ -53,4 +55,5 @@ def table() -> str:
 
 
 if __name__ == "__main__":
+    no_words("tools.threats", __doc__)
     sys.exit(main())

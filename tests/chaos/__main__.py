@@ -23,6 +23,7 @@ from tests.chaos.machine import Abilities, install_faketime
 from tests.chaos.plan import FORGE_FAULTS, KINDS
 from tests.chaos.plant import PLANTS
 from tests.chaos.summary import summary
+from tools.options import SEEDS, above_none, whole
 
 MOST_MINUTES = 24 * 60
 
@@ -91,8 +92,15 @@ def say(text: str) -> None:
 
 def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
-    parser.add_argument("--minutes", type=minutes, default=30.0, help="how long faults are injected (30)")
-    parser.add_argument("--seed", type=int, help="of the plan of faults and of the work; else any")
+    parser.add_argument(
+        "--minutes",
+        type=above_none(MOST_MINUTES, "minutes"),
+        default=30.0,
+        help="how long faults are injected (30)",
+    )
+    parser.add_argument(
+        "--seed", type=whole(0, SEEDS), metavar="N", help="of the plan of faults and of the work; else any"
+    )
     parser.add_argument(
         "--brief", action="store_true", help="more faults, and short ones, for a run of well under a minute"
     )
@@ -111,19 +119,6 @@ def options() -> argparse.ArgumentParser:
         "--install", action="store_true", help="install libfaketime where it is missing and may be installed"
     )
     return parser
-
-
-def minutes(text: str) -> float:
-    """More than none, and an end."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= MOST_MINUTES:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a number of minutes above 0 and up to {MOST_MINUTES}"
-        )
-    return value
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ T = TypeVar("T")
 CALL_S = 10.0
 
 
-class Told:
+class CallEnd:
     """How one call ended. `value` is None unless it was answered."""
 
     def __init__(self, client: str) -> None:
@@ -60,8 +60,8 @@ class Desk:
         self.counts: Counter[str] = Counter()
         self.unexpected: list[str] = []
 
-    async def ask(self, what: str, work: Awaitable[T]) -> Told:
-        told = Told(self.name)
+    async def ask(self, what: str, work: Awaitable[T]) -> CallEnd:
+        told = CallEnd(self.name)
         try:
             told.value = await work
             told.reply = en.Reply.DONE
@@ -92,7 +92,7 @@ class Desk:
         for key, asked in made.items():
             result = results.get(key)
             if result is not None and result.error is not None:
-                refused = Told(self.name)
+                refused = CallEnd(self.name)
                 refused.began, refused.ended, refused.reply = told.began, told.ended, en.Reply.REFUSED
                 refused.code = str(result.error["code"])
                 self._submitted(refused, key, asked, None, replayed=False)
@@ -103,7 +103,7 @@ class Desk:
         return [one.task_id for one in results.values() if one.task_id is not None]
 
     def _submitted(
-        self, told: Told, key: str, asked: TaskRequest, task_id: str | None, *, replayed: bool
+        self, told: CallEnd, key: str, asked: TaskRequest, task_id: str | None, *, replayed: bool
     ) -> None:
         digest = sha256(msgspec.json.encode(asked)).hexdigest()[:16]
         self.recorder.add(en.Submit(**told.call, replayed=replayed, key=key, digest=digest, task_id=task_id))

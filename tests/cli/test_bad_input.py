@@ -22,6 +22,7 @@ LOOKING = sorted(
         "demo recovery",
         "demo cancel",
         "provider list",
+        "provider rotate-key",  # without a provider there is nothing to do
         "notify list",
         "policy show",  # a built-in one, or a file
         "doctor",

@@ -37,10 +37,10 @@ def started(*words: str, stdin: str = "") -> Called:
 class HubProcess:
     """`tenure hub` as a process of its own, and the command line on its data folder."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, more: str = "") -> None:
         self.home = place / "home"
         self.home.mkdir(mode=0o700)
-        (self.home / "tenure.toml").write_text("[hub]\nport = 0\n")
+        (self.home / "tenure.toml").write_text(f"[hub]\nport = 0\n{more}")
         self.process = foreground("--home", str(self.home), "hub", "--json")
         self.url = str(said(self.process)["hub"]["url"])
 

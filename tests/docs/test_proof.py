@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tenure.sim.checkers.checking import CHECKERS
-from tenure.sim.faults.catalogue import catalogue
+from tenure.sim.planted.catalogue import catalogue
 from tests.docs.test_guarantees import RULES
 from tools.guarantees import ROOT, plain, promises
 from tools.proof import NAME, NEVER, PAGE, Run, attacks_of, made_anew, runs, table

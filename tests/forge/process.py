@@ -41,7 +41,7 @@ class ForgeProcess:
         return cls(process, json.loads(process.stdout.readline())["port"])
 
     def fault(self, operation: str, fault: str, **more: Any) -> None:
-        """The next request of the operation goes wrong (`plan.Fault`)."""
+        """The next request of the operation goes wrong (`plan.ForgeFault`)."""
         self._control("POST", "faults", [{"operation": operation, "fault": fault, **more}])
 
     def clear(self) -> None:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tenure.testing.forge.__main__ import options
-from tenure.testing.forge.plan import Fault, Plan, seeded
+from tenure.testing.forge.plan import ForgeFault, Plan, seeded
 from tests.eventually import eventually
 from tests.forge.process import running_forge
 
@@ -28,7 +28,7 @@ def test_a_plan_of_one_seed_is_the_same_twice_and_has_its_share() -> None:
 
 
 def test_a_fault_is_for_what_it_names_and_is_used_up() -> None:
-    plan = Plan([Fault(operation="comment", fault="lose_answer", match="five", skip=1)])
+    plan = Plan([ForgeFault(operation="comment", fault="lose_answer", match="five", skip=1)])
     assert plan.take("pull_request", "five") is None
     assert plan.take("comment", "six") is None
     assert plan.take("comment", "five") is None
@@ -38,7 +38,7 @@ def test_a_fault_is_for_what_it_names_and_is_used_up() -> None:
 
 def test_a_fault_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="none of"):
-        Plan([Fault(operation="comment", fault="explode")])
+        Plan([ForgeFault(operation="comment", fault="explode")])
 
 
 def test_a_plan_from_a_file_is_played_and_the_journal_counts_what_was_done(tmp_path: Path) -> None:

@@ -19,19 +19,14 @@ import time
 from pathlib import Path
 
 from tests.hostile.decoders import DECODERS, MIB
+from tools.options import SEEDS, needs, refuse_unknown, whole
+
+MOST = 1_000_000
+MOST_MIB = 1_024
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.hostile")
-    parser.add_argument("what", choices=["api", "commands", "decoders", "memory"])
-    parser.add_argument("names", nargs="*")
-    parser.add_argument("--examples", type=int, default=30)
-    parser.add_argument("--lines", type=int, default=50)
-    parser.add_argument("--inputs", type=int, default=2_000)
-    parser.add_argument("--mib", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--sqlite", action="store_true")
-    given = parser.parse_args(arguments)
+    given = parsed(arguments)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         attacks = {
@@ -40,6 +35,38 @@ def main(arguments: list[str]) -> int:
         found = attacks[given.what](given, Path(folder))
     say(f"{found} findings in {time.monotonic() - began:.0f} s")
     return 1 if found else 0
+
+
+def parsed(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile")
+    parser.add_argument("what", choices=["api", "commands", "decoders", "memory"])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--examples", type=whole(1, MOST), default=30, metavar="N")
+    parser.add_argument("--lines", type=whole(1, MOST), default=50, metavar="N")
+    parser.add_argument("--inputs", type=whole(1, MOST), default=2_000, metavar="N")
+    parser.add_argument("--mib", type=whole(1, MOST_MIB), default=2, metavar="N")
+    parser.add_argument("--seed", type=whole(0, SEEDS), default=0, metavar="N")
+    parser.add_argument("--sqlite", action="store_true")
+    given = parser.parse_intermixed_args(arguments)
+    if given.what == "api":
+        needs(parser, "schemathesis")
+    if given.names:
+        what = {"api": "operation", "commands": "command"}.get(given.what, "decoder")
+        refuse_unknown(parser, what, given.names, known_names(given.what))
+    return given
+
+
+def known_names(attack: str) -> list[str]:
+    """What may be named to it."""
+    if attack == "api":
+        from tests.hostile import api
+
+        return sorted(api.operations(api.description_of_all()))
+    if attack == "commands":
+        from tests.hostile.commands import ATTACKED
+
+        return ATTACKED
+    return sorted(DECODERS)
 
 
 def attack_api(given: argparse.Namespace, folder: Path) -> int:
@@ -59,7 +86,7 @@ def attack_api(given: argparse.Namespace, folder: Path) -> int:
     say(api.told(run))
     for finding in run.findings[:10]:
         say(str(finding))
-    return len(run.findings)
+    return len(run.findings) + len(run.only_refused())
 
 
 def attack_commands(given: argparse.Namespace, folder: Path) -> int:

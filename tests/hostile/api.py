@@ -55,9 +55,23 @@ WHO = (
 )
 """Those who may least first: what they are refused changes nothing for the others. The outsider is an operator whose token
 is bound to a project in which there is nothing."""
-SEEDED, EXAMPLE, SPOILED = 0.7, 0.5, 0.5
-"""Of the cases: those in which names are replaced by real ones; those whose body is the description's own example; of
-these, those in which something else stands in one place."""
+
+
+class Chances(NamedTuple):
+    """Of the cases: those in which names are replaced by real ones, and how many of the names then; those whose body is the
+    description's own example; of these, those in which something else stands in one place."""
+
+    seeded: float
+    named: float
+    example: float
+    spoiled: float
+
+
+ANYHOW, RIGHT = Chances(0.7, 0.8, 0.5, 0.5), Chances(1.0, 1.0, 1.0, 0.0)
+RIGHT_EXAMPLES = 40
+"""Cases that are as right as can be, for an operation that by chance nobody got beyond a refusal."""
+ONLY_REFUSED: dict[str, str] = {}
+"""Operations that cannot be got beyond a refusal here, and why."""
 ANYTHING: tuple[Any, ...] = (
     None, True, -1, 0, 1.5, 2**53, 2**63, 2**64, -(2**70), 1e308, "", " ", "\x00", "\ud800", "key:", "t_x/1", "x" * 70_000,
     "../../etc/passwd", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", [], {}, [[]], [None] * 600,
@@ -111,6 +125,16 @@ class Run:
     def note(self, operation: str, who: str, status: int) -> None:
         self.answers.setdefault((operation, who), Counter())[status] += 1
 
+    def best(self, operation: str) -> int:
+        """The lowest status that anybody got; 999 where nothing was sent."""
+        found = (min(statuses) for (name, _), statuses in self.answers.items() if name == operation)
+        return min(found, default=999)
+
+    def only_refused(self) -> list[str]:
+        """Operations that nobody got beyond a refusal, though nothing says why."""
+        names = sorted({name for name, _ in self.answers})
+        return [name for name in names if self.best(name) >= 400 and name not in ONLY_REFUSED]
+
     def sent(self, operation: str, who: str) -> int:
         return self.answers.get((operation, who), Counter()).total()
 
@@ -147,19 +171,34 @@ def attack(
         for name in names:
             for mode in modes:
                 with contextlib.suppress(Unsatisfiable):
-                    _attack_one(run, standing, known[name], mode, examples, start)
+                    _attack_one(run, standing, known[name], Plan(mode, examples, start))
+            if run.best(name) >= 400:
+                right = Plan(schemathesis.GenerationMode.POSITIVE, RIGHT_EXAMPLES, start, RIGHT)
+                _attack_one(run, standing, known[name], right)
     return run
 
 
-def _attack_one(run: Run, standing: Standing, operation: Any, mode: Any, examples: int, start: int) -> None:
-    @seed(start)
+class Plan(NamedTuple):
+    mode: Any
+    examples: int
+    start: int
+    chances: Chances = ANYHOW
+
+
+def _attack_one(run: Run, standing: Standing, operation: Any, plan: Plan) -> None:
+    name = operation.definition.raw["operationId"]
+
+    @seed(plan.start)
     @settings(
-        max_examples=examples, deadline=None, database=None, derandomize=False, phases=[Phase.generate],
+        max_examples=plan.examples, deadline=None, database=None, derandomize=False, phases=[Phase.generate],
         suppress_health_check=CALM,
     )  # fmt: skip
-    @given(case=operation.as_strategy(generation_mode=mode), dice=st.integers(0, 2**32))
+    @given(case=operation.as_strategy(generation_mode=plan.mode), dice=st.integers(0, 2**32))
     def send(case: Any, dice: int) -> None:
-        request = dressed(case, standing.stage, random.Random(dice + 1))
+        if plan.chances is RIGHT and run.best(name) < 400:
+            return
+        seeds = standing.seeds_for(name)
+        request = dressed(case, seeds, random.Random(dice + 1), plan.chances)
         if request is not None:
             standing.send(run, case, request)
 
@@ -210,10 +249,19 @@ class Standing:
             try:
                 self.wait(tokens.authenticate(f"Bearer {self.stage.bearers[who]}"))
             except Exception:  # noqa: BLE001 - whatever it is, a new stage helps
-                self.wait(self._context.__aexit__(None, None, None))
-                self._context = stage(None if self._folder is None else _fresh(self._folder))
-                self.stage = self.wait(self._context.__aenter__())
+                self._anew()
                 return
+
+    def seeds_for(self, operation: str) -> Seeds:
+        """What is there now; on a new stage if nothing is left that the operation could be about."""
+        if self.wait(self.stage.lacks(operation)):
+            self._anew()
+        return self.wait(self.stage.seeds_now())
+
+    def _anew(self) -> None:
+        self.wait(self._context.__aexit__(None, None, None))
+        self._context = stage(None if self._folder is None else _fresh(self._folder))
+        self.stage = self.wait(self._context.__aenter__())
 
 
 def _fresh(folder: Path) -> Path:
@@ -225,15 +273,16 @@ def _fresh(folder: Path) -> Path:
 # -- what is sent
 
 
-def dressed(case: Any, on: Stage, dice: random.Random) -> Request | None:
-    """The case as bytes, in half of the cases with real names in it; None for one that no HTTP client can say."""
-    if dice.random() < EXAMPLE:
-        case.body = exemplary(case, dice)
-    if dice.random() < SEEDED:
-        seeds = on.seeds.drawn(case.operation.definition.raw["operationId"], dice)
-        case.path_parameters = placed(case, seeds, dice)
-        case.query = seeded(case.query, seeds, dice)
-        case.body = seeded(case.body, seeds, dice)
+def dressed(case: Any, there: Seeds, dice: random.Random, chances: Chances) -> Request | None:
+    """The case as bytes, mostly with real names in it; None for one that no HTTP client can say."""
+    operation = case.operation.definition.raw["operationId"]
+    if dice.random() < chances.example:
+        case.body = exemplary(case, dice, chances)
+    if dice.random() < chances.seeded:
+        seeds = there.drawn(operation, dice, at_random=0.5 if chances is RIGHT else 0.2)
+        case.path_parameters = placed(case, seeds, dice, chances)
+        case.query = seeded(case.query, seeds, dice, chances)
+        case.body = seeded(case.body, seeds, dice, chances)
     patient(case.body)
     try:
         prepared = requests.Request(**_plain(case.as_transport_kwargs(base_url="http://hub"))).prepare()
@@ -254,16 +303,16 @@ def dressed(case: Any, on: Stage, dice: random.Random) -> Request | None:
     return Request(str(prepared.method), path, query, headers, content)
 
 
-def exemplary(case: Any, dice: random.Random) -> Any:
+def exemplary(case: Any, dice: random.Random, chances: Chances) -> Any:
     """The example of the description (or ours), mostly with anything in one place of it; the case's own body where there is none."""
     raw = case.operation.definition.raw
     found = raw.get("requestBody", {}).get("content", {}).get("application/json", {})
     own = BODIES.get(raw["operationId"])
-    examples = found.get("schema", {}).get("examples") or ([] if own is None else [own])
+    examples = [*found.get("schema", {}).get("examples", ()), *([] if own is None else [own])]
     if not examples:
         return case.body
-    body = copy.deepcopy(examples[0])
-    if dice.random() < SPOILED:
+    body = copy.deepcopy(dice.choice(examples))
+    if dice.random() < chances.spoiled:
         container, key = dice.choice(list(places(body)))
         container[key] = copy.deepcopy(dice.choice(ANYTHING))
     return body
@@ -286,28 +335,28 @@ def _bytes(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode("latin-1", "replace")
 
 
-def seeded(value: Any, seeds: Seeds, dice: random.Random) -> Any:
+def seeded(value: Any, seeds: Seeds, dice: random.Random, chances: Chances) -> Any:
     """The value with what is named like something on the stage replaced by it, mostly."""
     if isinstance(value, dict):
-        return {name: _named(name, inner, seeds, dice) for name, inner in value.items()}
-    return [seeded(one, seeds, dice) for one in value] if isinstance(value, list) else value
+        return {name: _named(name, inner, seeds, dice, chances) for name, inner in value.items()}
+    return [seeded(one, seeds, dice, chances) for one in value] if isinstance(value, list) else value
 
 
-def placed(case: Any, seeds: Seeds, dice: random.Random) -> Any:
+def placed(case: Any, seeds: Seeds, dice: random.Random, chances: Chances) -> Any:
     """The parts of the path, those of what the operation is about."""
-    parts = seeded(case.path_parameters, seeds, dice)
-    own = seeds.own(case.operation.definition.raw["operationId"])
-    if not parts or not own or dice.random() < 0.2:
+    parts = seeded(case.path_parameters, seeds, dice, chances)
+    own = seeds.parts(case.operation.definition.raw["operationId"])
+    if not parts or not own or dice.random() >= chances.named:
         return parts
     chosen = dice.choice(own)
     return {name: chosen.get(name, value) for name, value in parts.items()}
 
 
-def _named(name: Any, value: Any, seeds: Seeds, dice: random.Random) -> Any:
+def _named(name: Any, value: Any, seeds: Seeds, dice: random.Random, chances: Chances) -> Any:
     found = seeds.of(str(name))
-    if found and not isinstance(value, dict | list) and dice.random() < 0.8:
+    if found and not isinstance(value, dict | list) and dice.random() < chances.named:
         return dice.choice(found)
-    return seeded(value, seeds, dice)
+    return seeded(value, seeds, dice, chances)
 
 
 def patient(body: Any) -> None:
@@ -388,18 +437,18 @@ def conformance(case: Any, answer: Answer) -> Generator[str]:
 
 def told(run: Run) -> str:
     """The run as a table: of each operation and role how many were done and how many refused; `!` for each fault."""
-    lines = [f"{'2xx/4xx':26} {'sent':>6}" + "".join(f"{who:>11}" for who in WHO) + "  statuses"]
+    lines = [f"{'2xx/4xx':26} {'sent':>6} {'best':>4}" + "".join(f"{who:>11}" for who in WHO) + "  statuses"]
     for operation in sorted({name for name, _ in run.answers}):
         classes = [run.classes(operation, who) for who in WHO]
         statuses = sum((run.answers.get((operation, who), Counter()) for who in WHO), Counter[int]())
         counts = " ".join(f"{status}:{count}" for status, count in sorted(statuses.items()))
         cells = "".join(f"{f'{one[2]}/{one[4]}' + '!' * one[5]:>11}" for one in classes)
-        lines.append(f"{operation:26} {statuses.total():>6}{cells}  {counts}")
-    done = {name for (name, _), statuses in run.answers.items() if any(200 <= one < 300 for one in statuses)}
-    never = sorted({name for name, _ in run.answers} - done)
-    lines.append(f"never done for anybody: {', '.join(never) or 'none'}")
+        lines.append(f"{operation:26} {statuses.total():>6} {run.best(operation):>4}{cells}  {counts}")
+    refused = [name for name in ONLY_REFUSED if (name, WHO[0]) in run.answers and run.best(name) >= 400]
+    lines += [f"never beyond a refusal: {name}, since {ONLY_REFUSED[name]}" for name in refused]
+    lines += [f"never beyond a refusal, and nothing says why: {name}" for name in run.only_refused()]
     kinds = Counter((one.operation, one.problem[:160]) for one in run.findings)
     lines += [f"{count} x {operation}: {problem}" for (operation, problem), count in kinds.most_common()]
     total = sum(one.total() for one in run.answers.values())
-    lines.append(f"{total} requests, {len(run.findings)} findings")
+    lines.append(f"{total} requests, {len(run.findings) + len(run.only_refused())} findings")
     return "\n".join(lines)

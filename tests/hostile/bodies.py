@@ -1,4 +1,5 @@
-"""Bodies that are right, for operations whose description has no example; names are replaced by what is on the stage."""
+"""Bodies that are right, for operations whose description has no example, or one that does not fit what is on the stage.
+Names are replaced by what is there."""
 
 from __future__ import annotations
 
@@ -52,6 +53,7 @@ BODIES: dict[str, Any] = {
         "sequence": 1,
         "holdings": [{"delivery_id": "D", "fence": 1, "stage": "started"}],
     },
+    "retry_task": {"because": "x", "changes": {"add": "Mind the column.", "timeout_s": 7200}},
     "receive_webhook": {
         "repository": {"full_name": "shop"},
         "project": {"path_with_namespace": "shop"},

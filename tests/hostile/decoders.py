@@ -24,7 +24,7 @@ import msgspec
 from tenure import errors as er
 from tenure.cli.asking import more_budget, policy_file, task_file, task_name, task_request
 from tenure.cli.asking.task_options import TaskOptions
-from tenure.cli.process import process_mark
+from tenure.cli.process import process_mark, readiness
 from tenure.cli.text import evidence, moment, money
 from tenure.client import event_stream
 from tenure.core import limits
@@ -42,17 +42,19 @@ from tenure.hub.leg_bounds import (
 from tenure.hub.push import change, hook, secret_rules, talk
 from tenure.hub.queries import place_in
 from tenure.node.run import folder as run_folder
-from tenure.node.run import messages, output
+from tenure.node.run import link, messages, output
 from tenure.node.runner import record, request, spool
 from tenure.node.worktree.own_repository import LINE_BYTES, OwnRepositories
 from tenure.node.worktree.worktree import OWN, folder_name
 from tenure.providers import exchange, inbound
-from tenure.runtime import cgi, credential_store, data_folder, recurrence, settings
-from tenure.servers.mcp import argument
+from tenure.runtime import cgi, credential_store, data_folder, git, recurrence, settings
+from tenure.servers.mcp import argument, framing
 from tenure.servers.rest.git_routes import GitFace, capability_of
+from tenure.sim.run import plan_file
 from tenure.wire import api, codec
 from tenure.wire import legs as ws
 from tenure.wire.policies import PolicyRequest
+from tests.hostile import streams
 
 MIB = 1024 * 1024
 LONGEST_MESSAGE = 20_000
@@ -65,7 +67,7 @@ TOML_TIMES = 100.0
 class Decoder(NamedTuple):
     """`bound`: how many bytes it reads at most, or None where whoever calls it bounds that; `stated`: where that stands.
     `most`: of memory, as a multiple of the bound. `refuses`: what it raises beside our own errors, where its caller takes
-    that. `same`: the value decoded again from what it encodes to."""
+    that. `same`: the value decoded again from what it encodes to. `is_stream`: of its lines none stays for the next ones."""
 
     decode: Callable[[bytes], Any]
     bound: int
@@ -74,6 +76,7 @@ class Decoder(NamedTuple):
     refuses: tuple[type[Exception], ...] = ()
     same: Callable[[Any], Any] | None = None
     is_text: bool = False
+    is_stream: bool = False
 
 
 # -- the API and the legs
@@ -400,6 +403,14 @@ def stored_credentials(data: bytes) -> Any:
     return credential_store.CredentialStore(FOLDER, {}).read()
 
 
+def a_plan(data: bytes) -> Any:
+    return plan_file.read_plan(at("plan.json", data))
+
+
+def plan_again(value: Any) -> Any:
+    return a_plan(plan_file.plan_text(value).encode())
+
+
 DECODERS: dict[str, Decoder] = {
     "task_request": Decoder(body(api.TaskRequest), 16 * MIB, "hub.max_body_bytes", same=again(api.TaskRequest)),
     "batch_request": Decoder(body(api.BatchRequest), 16 * MIB, "hub.max_body_bytes", same=again(api.BatchRequest)),
@@ -439,7 +450,7 @@ DECODERS: dict[str, Decoder] = {
     "git_login": Decoder(text(capability_of), 4096, "an HTTP header", is_text=True),
     "harness_line": Decoder(protocol.parse_line, protocol.MAX_LINE_BYTES, "harness/protocol.py MAX_LINE_BYTES"),
     "harness_stream": Decoder(
-        protocol_stream, protocol.MAX_LINE_BYTES, "harness/protocol.py MAX_LINE_BYTES, of each line"
+        protocol_stream, protocol.MAX_LINE_BYTES, "harness/protocol.py MAX_LINE_BYTES, of each line", is_stream=True
     ),
     "runner_stream": Decoder(kept_by_runner, 1 << 20, "node/run/messages.py Limits.protocol_line_bytes"),
     "runner_request": Decoder(
@@ -452,6 +463,23 @@ DECODERS: dict[str, Decoder] = {
     "forge_answer": Decoder(an_answer, exchange.ANSWER_BYTES, "providers/exchange.py ANSWER_BYTES"),
     "sent_events": Decoder(sent_events, event_stream.EVENT_BYTES, "client/event_stream.py EVENT_BYTES"),
     "tool_arguments": Decoder(tool_arguments, MIB, "the agent's own process", refuses=(ValueError, RecursionError)),
+    "mcp_stream": Decoder(streams.mcp_stream, framing.MESSAGE_BYTES, "servers/mcp/framing.py MESSAGE_BYTES, of each line", is_stream=True),
+    "hub_error": Decoder(streams.hub_error, 64 * MIB, "client/link.py ANSWER_BYTES"),
+    "runner_reply": Decoder(
+        streams.runner_reply, link.LINE_BYTES, "node/run/link.py LINE_BYTES", refuses=(ValueError,)
+    ),
+    "child_said": Decoder(streams.child_said, readiness.MAX_LINE_BYTES, "cli/process/readiness.py MAX_LINE_BYTES"),
+    "cgi_answer": Decoder(streams.cgi_answer, cgi.HEAD_BYTES, "runtime/cgi.py HEAD_BYTES"),
+    "remote_words": Decoder(streams.remote_words, git.OUTPUT_BYTES, "runtime/git.py OUTPUT_BYTES"),
+    "changed_names": Decoder(
+        streams.changed_names, git.OUTPUT_BYTES, "runtime/git.py OUTPUT_BYTES", most=PATHS_TIMES
+    ),
+    "process_name": Decoder(streams.process_name, 15, "the kernel", is_text=True),
+    "forwarded_address": Decoder(text(streams.forwarded_address), 65_536, "an HTTP head (uvicorn, 64 KiB)"),
+    "context_address": Decoder(
+        text(streams.context_address), limits.REPOSITORY_LENGTH, "core/limits.py REPOSITORY_LENGTH", is_text=True
+    ),
+    "sim_plan": Decoder(a_plan, plan_file.PLAN_BYTES, "sim/run/plan_file.py PLAN_BYTES", same=plan_again),
     "git_address": Decoder(git_address, 65_536, "an HTTP head (uvicorn, 64 KiB)"),
     "pkt_lines": Decoder(pkt_lines, hook.MOST_BYTES, "one packet, as git sends it", refuses=(ValueError,)),
     "push_question": Decoder(

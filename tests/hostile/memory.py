@@ -20,10 +20,13 @@ JSON_TIMES = 40.0
 """A decoder that says more is none of JSON; its multiple holds for every size."""
 VALUES_BYTES = 80 * MIB
 """`limits.JSON_VALUES` of the dearest values."""
+LINES = 300
+"""Of a stream whose lines do not stay; more of them take time and no more memory."""
 CROWDS = (b"[],", b"{},", b'"ab",', b'{"name":"a","argv":["b"]},')
 FIELDS: dict[str, tuple[bytes, ...]] = {
     "task_request": (b"after", b"checks"), "batch_request": (b"items",), "policy_request": (b"rules",), "enroll": (b"recipients",),
     "acknowledge": (b"items",), "renew": (b"items",), "report": (b"items",), "reconcile": (b"holdings",), "claim_reply": (b"grants",),
+    "sim_plan": (b"deeds", b"faults"), "hub_error": (b"facts",), "push_question": (b"refs", b"options"), "mcp_stream": (b"params",),
     "task_json": (b"tasks", b"checks", b"after"), "harness_line": (b"evidence",), "tool_arguments": (b"options",),
 }  # fmt: skip
 
@@ -50,6 +53,9 @@ def inputs(one: Decoder, name: str, size: int) -> list[tuple[str, bytes]]:
         ]
     pairs = b",".join(b'"%x":1' % number for number in range(size // 11))
     found += [
+        (f"{field.decode()}: names", b'{"%s":{' % field + pairs + b"}}") for field in FIELDS.get(name, ())
+    ]
+    found += [
         ("names", b"{" + pairs + b"}"),
         ("labels", b'{"labels":{' + pairs.replace(b":1", b':""') + b"}}"),
     ]
@@ -60,7 +66,8 @@ def inputs(one: Decoder, name: str, size: int) -> list[tuple[str, bytes]]:
     found.append(("tables", b"\n".join(b"[a.b%x]" % number for number in range(size // 12))))
     seed = seeds(name)[0]
     found.append(("right ones", (seed.rstrip(b"\n") + b"\n") * max(1, size // (len(seed) + 1))))
-    return [(shape, data[:size]) for shape, data in found]
+    lines = LINES if one.is_stream else size
+    return [(shape, b"\n".join(data[:size].split(b"\n")[:lines])) for shape, data in found]
 
 
 def peak_of(work: Callable[[bytes], Any], data: bytes) -> int:

@@ -12,12 +12,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from tenure.core.access import Role
 from tenure.core.attempt import Outcome, Verdict
 from tenure.core.attention import Attention
-from tenure.core.failure import FailureClass
+from tenure.core.circuit import Circuit
+from tenure.core.failure import Evidence, FailureClass
+from tenure.core.ids import DeliveryId, TaskId
 from tenure.core.recipient import RecipientSpec
 from tenure.core.scope import EffectKind, Scope
 from tenure.hub.effects.registry import Inlet, Registry, Roster
@@ -46,31 +49,42 @@ OWN_NAMES = {
 }
 """What `name` is in the path, by a word of the operation."""
 
-QUESTION_OF = {
-    "approve": "approval", "reject": "approval", "resolve_effect": "effect_in_doubt", "reconcile_attempt": "unknown",
+CLOSABLE = frozenset({"late_evidence", "unknown_delivery"})
+QUESTIONS_OF: dict[str, frozenset[str]] = {
+    "approve": frozenset({"approval"}), "reject": frozenset({"approval"}), "resolve_effect": frozenset({"effect_in_doubt"}),
+    "reconcile_attempt": frozenset({"unknown"}), "close_attention": CLOSABLE, "close_attention_by_rest": CLOSABLE,
 }  # fmt: skip
-"""Operations that are about questions of one kind only."""
+"""Operations that are about open questions of some kinds only."""
+PAUSABLE = ["hub", "project:shop", "project:docs", "laptop", "claude@laptop"]
+EACH = 6
+"""How many of each there are on a stage of what one answer uses up; a new stage is made when they are gone."""
 
 
 class Seeds(Struct, frozen=True):
     """What is really there, by the name of the parameter or field that may name it. `together`: values that belong to one
-    thing, such as a question's id and its version."""
+    thing, such as a question's id and its version. `own`: what one operation can be about, of more than it cannot."""
 
     values: dict[str, list[Any]]
     together: tuple[tuple[dict[str, Any], ...], ...] = ()
+    own: dict[str, dict[str, list[Any]]] = {}
 
-    def drawn(self, operation: str, dice: random.Random) -> Seeds:
+    def drawn(self, operation: str, dice: random.Random, *, at_random: float = 0.2) -> Seeds:
         """These, mostly with one thing of each kind whose values go together, such as the operation asks for."""
-        if dice.random() < 0.2:
+        if dice.random() < at_random:
             return self
+        if operation in self.own:
+            return Seeds({**self.values, **self.own[operation]})
         fitting = [[one for one in kind if _fits(operation, one)] for kind in self.together]
         one_of_each = [dice.choice(kind) for kind in fitting if kind]
-        return Seeds({**self.values, **{name: [value] for one in one_of_each for name, value in one.items()}})
+        chosen = {name: [value] for one in one_of_each for name, value in one.items()}
+        if operation not in ("approve", "reject"):
+            chosen.pop("subject", None)  # of a pause or a choice it is another thing
+        return Seeds({**self.values, **chosen})
 
     def of(self, name: str) -> list[Any]:
         return self.values.get(name, [])
 
-    def own(self, operation: str) -> list[dict[str, Any]]:
+    def parts(self, operation: str) -> list[dict[str, Any]]:
         """Parts of a path that go together, for an operation whose parts are not what their names say."""
         if operation.endswith("_by_rest"):
             pairs = [one.partition("/") for one in self.of("item_id") if "/" in one]
@@ -84,7 +98,7 @@ class Seeds(Struct, frozen=True):
 
 
 class Stage(NamedTuple):
-    """`bearers`: what each role shows, None for nothing. `secrets`: what no answer may hold, but for those that hand it
+    """`bearers`: what each role shows, None for nothing. `seeds`: what was there when it was made. `secrets`: what no answer may hold, but for those that hand it
     over. `inside`: what only those see who are not bound to another project."""
 
     lab: Lab
@@ -93,6 +107,19 @@ class Stage(NamedTuple):
     seeds: Seeds
     secrets: tuple[str, ...]
     inside: tuple[bytes, ...]
+
+    async def seeds_now(self) -> Seeds:
+        """The seeds with those questions that are open now: each answer uses one up."""
+        found = tuple(_parts_of(one) for one in await self.lab.hub.ledger.attention(True, 500, None))
+        return Seeds(self.seeds.values, (found, *self.seeds.together[1:]), self.seeds.own)
+
+    async def lacks(self, operation: str) -> bool:
+        """Is nothing left that this operation could be about?"""
+        if operation == "close_circuit":
+            return all(one.is_closed for one in await self.lab.hub.ledger.all_of(Circuit))
+        questions = (await self.seeds_now()).together[0]
+        is_about_some = operation in QUESTIONS_OF or "attention" in operation
+        return is_about_some and not any(_fits(operation, one) for one in questions)
 
     async def ask(self, who: str, request: Request) -> Answer:
         bearer = self.bearers[who]
@@ -146,6 +173,8 @@ class Making:
         self.desk = await self.lab.node("laptop", MANY)
         await self.ended()
         await self.unknown()
+        await self.strange()
+        await self.busy()
         await self.waiting()
         await self.outside()
         await self.operating()
@@ -153,7 +182,9 @@ class Making:
         (self.offered,) = await self._claimed("offered")
 
     async def ended(self) -> None:
-        """A Task for each verdict that a node may report."""
+        """A Task for each verdict that a node may report, and one more that is done."""
+        done = await self._taken("done")
+        await self.desk.report(done)
         for verdict in (Verdict.COMPLETED, Verdict.FAILED, Verdict.TIMED_OUT, Verdict.ASKED):
             grant = await self._taken(str(verdict))
             failed = FailureClass.AUTHORIZATION if verdict is Verdict.FAILED else None
@@ -171,13 +202,52 @@ class Making:
         )  # fmt: skip
 
     async def unknown(self) -> None:
-        """One whose node was not heard of any more, answered late."""
-        other = await self.lab.node("ghost", RecipientSpec("codex", "command"))
-        self.tasks["unknown"] = await self.lab.submit(to="codex")
-        (grant,) = await other.claim()
-        await other.ack(grant)
-        await self._until_revoked(self.tasks["unknown"])
-        await other.report(grant)
+        """Some whose node was not heard of any more. One of them was answered late; others after a person had retired them."""
+        ghost = await self.lab.node("ghost", RecipientSpec("codex", "command", capacity=100))
+        names = ("unknown", *(f"lost{number}" for number in range(2 * EACH)))
+        for name in names:
+            self.tasks[name] = await self.lab.submit(to="codex")
+        grants = {one.task_id: one for one in await ghost.claim(free=100)}
+        for grant in grants.values():
+            await ghost.ack(grant)
+        for name in names:
+            await self._until_revoked(self.tasks[name])
+        await ghost.report(grants[self.tasks["unknown"]])
+        for name in names[-EACH:]:
+            await self._retired(self.tasks[name])
+            await ghost.report(grants[self.tasks[name]])
+
+    async def _retired(self, task_id: str) -> None:
+        found = await self.lab.hub.ledger.attention_about([TaskId(task_id)])
+        version = next(one.version for one in found if one.kind == "unknown")
+        body = {"answer": "retire", "because": "it is gone", "item_version": version, "tree_gone": True}
+        await self.post("operator", f"/v1/attempts/{task_id}/1/reconcile", body)
+
+    async def strange(self) -> None:
+        """A node that holds what nobody gave it."""
+        finder = await self.lab.node("finder", RecipientSpec("finder", "command"))
+        held = (
+            ws.HoldingItem(delivery_id=DeliveryId(f"d_strange{number}"), fence=1, stage="started")
+            for number in range(EACH)
+        )
+        await finder.reconcile(1, *held)
+
+    async def busy(self) -> None:
+        """Providers without room."""
+        spare = [
+            RecipientSpec(f"spare{number}", "command", provider=f"spare{number}") for number in range(EACH)
+        ]
+        node = await self.lab.node("spare", *spare)
+        said = msgspec.json.encode({"harness": Evidence(http_status=429, retry_after_s=600.0)}).decode()
+        full = Outcome(
+            verdict=Verdict.FAILED, summary="the quota is used up", failure_class=FailureClass.CAPACITY,
+            failure_rule="http-busy", evidence=said,
+        )  # fmt: skip
+        for one in spare:
+            await self.lab.submit(to=one.name)
+        for grant in await node.claim():
+            await node.ack(grant)
+            await node.report(grant, outcome=full)
 
     async def _until_revoked(self, task_id: str) -> None:
         from tests.eventually import eventually_so
@@ -192,7 +262,8 @@ class Making:
         first = await self._submitted("no_recipient", to="nobody-there")
         await self._submitted("dependent", to="nobody-there", after=(first,))
         await self._submitted("later", not_before_at="2031-01-01T00:00:00Z", labels={"team": "shop"})
-        await self._submitted("approval", approval=True)
+        for number in range(EACH):
+            await self._submitted(f"approval{number}", approval=True)
         await self._submitted("budgeted", budget={"attempts": 1, "tokens": 10}, project="shop")
         await self._submitted("keyed", concurrency_key="repo", priority=3)
 
@@ -299,7 +370,8 @@ class Making:
                 "task_id": tasks, "continues": tasks, "id_prefix": ["t_", *tasks], "cursor": tasks,
                 "number": [1, 2], "version": [1], "item_version": versions, "limit": [1, 500],
                 "item_id": items, "subject": ["hub", "project:shop", "node:laptop", "claude@laptop", *tasks],
-                "effect_id": self.effects, "account": ["hub", "project:shop"], "quota": ["acme"],
+                "effect_id": self.effects, "account": ["hub", "project:shop"],
+                "quota": [f"spare{number}" for number in range(EACH)], "until_at": ["2027-01-16T08:00:00Z", None],
                 "credential_id": tokens,
                 "name": ["laptop", "ghost", "left", "triage", "gone", "careful", "default", "forge", "lab"],
                 "policy": ["careful", "default", "default/1", "careful/1"], "forge": ["github", "gitlab"],
@@ -313,7 +385,17 @@ class Making:
                 "deadline_at": ["2031-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59"],
             },
             (tuple(map(_parts_of, questions)), tuple(map(self._proof, (self.held, self.offered)))),
+            {
+                "retry_task": {"task_id": self._ended()},
+                "challenge_attempt": {"task_id": [self.tasks["done"]], "number": [1]},
+                **dict.fromkeys(("pause", "resume", "get_pause"), {"subject": PAUSABLE}),
+                "enroll": {"name": ["laptop"], "credential": [self.desk.credential], "version": ["1"]},
+            },
         )  # fmt: skip
+
+    def _ended(self) -> list[str]:
+        names = ("completed", "canceled", "rejected", *(f"lost{number}" for number in range(EACH, 2 * EACH)))
+        return [self.tasks[name] for name in names]
 
     def _deliveries(self) -> list[str]:
         return [self.held.delivery_id, self.offered.delivery_id]
@@ -327,28 +409,25 @@ class Making:
 def _fits(operation: str, one: dict[str, Any]) -> bool:
     """Is it a question that this operation may be about?"""
     kind, _, subject = str(one.get("item_id", "")).partition(":")
-    if operation in QUESTION_OF:
-        return not kind or kind == QUESTION_OF[operation]
-    return not kind or ("/" in subject) == operation.endswith("_by_rest")
+    if kind and "_attention" in operation and ("/" in subject) != operation.endswith("_by_rest"):
+        return False
+    return not kind or kind in QUESTIONS_OF.get(operation, {kind})
 
 
 def _parts_of(question: Attention) -> dict[str, Any]:
     """A question, and what it is about, under each name that a request may have for it."""
-    subject = question.item_id.partition(":")[2]
-    task, _, number = subject.partition("/")
-    about: dict[str, Any] = {
-        "subject": subject,
-        "item_id": question.item_id,
-        "item_version": question.version,
-    }
-    if subject.startswith("e_"):
-        return {**about, "effect_id": subject}
-    if subject.startswith("t_"):
-        return {**about, "task_id": task, **({"number": int(number)} if number.isdecimal() else {})}
-    return about
+    task, _, rest = question.item_id.partition(":")[2].partition("/")
+    about: dict[str, Any] = {"item_id": question.item_id, "item_version": question.version}
+    if question.kind in CLOSABLE:
+        about["answer"] = "close"
+    effect = next((one for one in (task, rest) if one.startswith("e_")), None)
+    if effect is not None:
+        return {**about, "subject": effect, "effect_id": effect}
+    if task.startswith("t_"):
+        number = {"number": int(rest)} if rest.isdecimal() else {}
+        return {**about, "subject": task, "task_id": task, **number}
+    return {**about, "subject": task}
 
 
 def _plain(value: Any) -> Any:
-    import msgspec
-
     return msgspec.to_builtins(value)

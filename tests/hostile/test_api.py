@@ -28,6 +28,7 @@ def test_no_request_is_answered_by_a_fault_or_reaches_what_it_must_not(part: int
 
     run = api.attack(NAMES[part::PARTS], examples=2, folder=folder, start=part)
     assert not run.findings, "\n".join(map(str, run.findings[:3]))
+    assert not run.only_refused(), "nobody got further than a refusal"
     assert min(run.sent(name, who) for name in NAMES[part::PARTS] for who in api.WHO) >= 2
 
 

@@ -26,7 +26,7 @@ from tests.hub.lab import HandClock
 TASK = TaskId("t_" + "0" * 26)
 
 
-class Told:
+class KeepingNotifier:
     """A notifier that keeps what it is told; `fails` is what it raises instead. It hangs while its gate is shut."""
 
     def __init__(self) -> None:
@@ -135,15 +135,15 @@ class NotifyLab:
         self.clock = HandClock()
         self.questions = Questions(self.clock)
         self.plan = plan or Plan()
-        self.told = Told()
+        self.told = KeepingNotifier()
         self.channels: dict[str, Channel] = {"ops": Channel(self.told)}
         self.reports: Mapping[str, ChannelReport] = {}
         self.threads: Callable[[Callable[[], Any]], Any] = at_once
         self.note: Callable[[Mapping[str, ChannelReport]], None] = self._keep
 
-    def also(self, name: str, **options: Any) -> Told:
+    def also(self, name: str, **options: Any) -> KeepingNotifier:
         """One more channel."""
-        told = Told()
+        told = KeepingNotifier()
         self.channels = {**self.channels, name: Channel(told, **options)}
         return told
 

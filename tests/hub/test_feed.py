@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import cast
 
 import pytest
@@ -95,7 +96,7 @@ async def test_the_record_is_exported_up_to_its_head() -> None:
         assert len(lines) == lab.hub.record.head().seq
 
 
-async def test_whoever_is_bound_to_a_project_looks_over_what_others_did_in_whole_pages() -> None:
+async def test_whoever_is_bound_to_a_project_goes_past_what_others_did_in_one_question() -> None:
     async with Lab().running() as lab:
         await asyncio.gather(*(lab.submit(project="red") for _ in range(30)))
         mine = await lab.submit(project="blue")
@@ -114,6 +115,8 @@ class Counting:
         self._ledger = ledger
         self.looks = 0
 
-    async def events(self, after_seq: int = 0, limit: int = 100) -> list[Recorded]:
+    async def events_of(
+        self, projects: Sequence[str], after_seq: int = 0, limit: int = 100
+    ) -> tuple[list[Recorded], int]:
         self.looks += 1
-        return await self._ledger.events(after_seq, limit)
+        return await self._ledger.events_of(projects, after_seq, limit)

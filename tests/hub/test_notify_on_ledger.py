@@ -14,12 +14,12 @@ from tenure.hub.notify.channel import Around, Channel
 from tenure.hub.notify.loop import NotifyLoop
 from tests.eventually import eventually_async, eventually_so
 from tests.hub.lab import Lab, at_once
-from tests.hub.notify_lab import Told
+from tests.hub.notify_lab import KeepingNotifier
 from tests.hub.test_on_sqlite import Disk
 
 
 @asynccontextmanager
-async def telling(lab: Lab, told: Told) -> AsyncGenerator[NotifyLoop]:
+async def notifying(lab: Lab, told: KeepingNotifier) -> AsyncGenerator[NotifyLoop]:
     """The loop beside the hub of this lab; its hub rings it when time passes."""
     around = Around(look=lambda: channels, threads=at_once, note=lambda _: None)
     channels = {"ops": Channel(told)}
@@ -70,8 +70,8 @@ async def test_a_question_is_told_with_its_own_answers_and_recorded_over_a_resta
 ) -> None:
     disk = Disk(tmp_path)
     lab = Lab() if where == "memory" else Lab(ledger=disk.ledger)
-    told = Told()
-    async with lab.running(), telling(lab, told) as loop:
+    told = KeepingNotifier()
+    async with lab.running(), notifying(lab, told) as loop:
         item = await an_unknown_attempt(lab)
         await eventually_async(lambda: len(loop._outboxes["ops"]._waiting) == 1)
         lab.pass_s(5)
@@ -79,7 +79,7 @@ async def test_a_question_is_told_with_its_own_answers_and_recorded_over_a_resta
         assert "- rerun: " in told.last
         assert f"tenure resolve {item.item_id}" in told.last
         await until_recorded(lab, item)
-    async with lab.running(), telling(lab, told) as loop:
+    async with lab.running(), notifying(lab, told) as loop:
         lab.pass_s(5)
         await eventually_async(lambda: not loop._is_first)
         lab.pass_s(60)

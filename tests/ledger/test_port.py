@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,10 +15,14 @@ from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.canonical import text_digest
 from tenure.core.ids import AttemptId, TaskId
 from tenure.core.recipient import Node, Recipient
-from tenure.core.task import Task, TaskState
+from tenure.core.schedule import Schedule, ScheduleSpec
+from tenure.core.schedule_commands import AddSchedule
+from tenure.core.task import Task, TaskSpec, TaskState
+from tenure.core.tenancy import may_know
+from tenure.core.world import World
 from tenure.errors import InvalidError, TenureError, UnavailableError
 from tenure.ledger.chain import GENESIS, event_hash
-from tenure.ledger.port import Committed, Opened, TaskFilter
+from tenure.ledger.port import Committed, Opened, Recorded, TaskFilter
 from tests.ledger.desk import CLAUDE, HUB, NODE, START_MS, Desk
 
 
@@ -386,3 +391,44 @@ async def test_a_clock_step_is_a_question_about_the_hub(desk: Desk) -> None:
     assert item is not None
     reply = await desk.run(cm.CloseAttention(item.item_id, item.version, "ann", "seen"))
     assert reply == cm.Done()
+
+
+async def test_events_of_projects_are_those_of_their_tasks_and_schedules_stretch_by_stretch(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("memory", "sqlite_reads"):
+        monkeypatch.setattr(f"tenure.ledger.{module}.STRETCH", 7)
+    await desk.start()
+    for number in range(12):
+        await desk.submit(project=("red", "blue", None)[number % 3])
+        spec = TaskSpec(objective="tidy", route="claude", project=("red", None)[number % 2])
+        name = f"{spec.project}.s{number}" if spec.project else f"s{number}"
+        await desk.do(
+            AddSchedule(name, ScheduleSpec("0 * * * *", "UTC", spec), START_MS, "ann", may_all=False)
+        )
+    whole = await desk.ledger.events()
+    for projects in (("blue",), ("red", "default"), ("green",)):
+        known = [one for one in whole if await _may_know(desk, one.stream, projects)]
+        for limit in (1, 3, 100):
+            found, places = await _walked(desk, projects, limit)
+            assert (found, places[-1]) == (known, len(whole))
+            assert all(after < place <= after + 7 for after, place in pairwise(places))
+    assert await desk.ledger.events_of(("blue",), 1_000_000) == ([], 1_000_000)
+
+
+async def _may_know(desk: Desk, stream: str, projects: tuple[str, ...]) -> bool:
+    one = await desk.ledger.find(Task, stream) or await desk.ledger.find(Schedule, stream)
+    return one is not None and may_know(World(), one, projects)
+
+
+async def _walked(desk: Desk, projects: tuple[str, ...], limit: int) -> tuple[list[Recorded], list[int]]:
+    found: list[Recorded] = []
+    places = [0]
+    while True:
+        page, place = await desk.ledger.events_of(projects, places[-1], limit)
+        assert len(page) <= limit
+        if place == places[-1]:
+            assert page == []
+            return found, places
+        found += page
+        places.append(place)

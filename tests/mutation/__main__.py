@@ -11,33 +11,50 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutation.bench import Bench, with_bench
-from tests.mutation.mutants import Mutant, every_mutant
+from tests.mutation.mutants import CORE, Mutant, every_mutant
 from tests.mutation.reach import Reach, measured
 from tests.mutation.record import CACHE, Record, Result, Suite, argued, file_digest
 from tests.mutation.swap import install
+from tools.options import refuse_unknown, whole
 
 STAGES = ("tests/core", "tests/harness/test_turn.py", "tests/stateful")
 """What may kill a mutant, the quickest first; the next stage meets those only that live through the one before."""
 EVERY_S = 30
+MOST_EXAMPLES, MOST_TESTS, MOST_JOBS = 100_000, 1_000_000, 64
 FATES = ("killed", "equivalent", "open", "unjudged")
 
 
 def main() -> int:
-    options = _options().parse_args()
+    options = parsed()
     mutants = every_mutant(tuple(options.only))
     if options.match:
         mutants = [one for one in mutants if options.match in one.name]
     record = Record(Path(options.cache), options.fresh)
     results: dict[str, Result] = {}
+    lost: set[str] = set()
     if options.known:
         results = {one.name: found for one in mutants if (found := record.last(one)) is not None}
     for path in () if options.known else options.tests:
-        left = [one for one in mutants if one.name not in results or results[one.name].killed_by is None]
+        alive = (one for one in mutants if one.name not in results or results[one.name].killed_by is None)
+        left = [one for one in alive if one.name not in lost]
         stage = Stage(left, record, results, options, f"reach_{path.replace('/', '_')}.json")
         with_bench([path], stage.run, options.examples)
+        lost |= stage.lost
     if not options.known and not options.only and not options.match:
         record.compact({one.name for one in mutants})
     return _report(mutants, results, options)
+
+
+def parsed(words: list[str] | None = None) -> argparse.Namespace:
+    parser = _options()
+    options = parser.parse_args(words)
+    refuse_unknown(parser, "module of core named", options.only, (path.stem for path in CORE.glob("*.py")))
+    for path in options.tests:
+        if not Path(path.partition("::")[0]).exists():
+            parser.error(f"there is no test {path} here")
+    if Path(options.cache).exists() and not Path(options.cache).is_dir():
+        parser.error(f"--cache: {options.cache} is no folder")
+    return options
 
 
 def _options() -> argparse.ArgumentParser:
@@ -49,11 +66,17 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--tests", nargs="+", default=STAGES, metavar="PATH", help="what may kill them, one after the other"
     )
-    parser.add_argument("--examples", type=int, default=20, help="of each hypothesis test")
     parser.add_argument(
-        "--most", type=int, default=0, metavar="N", help="try so many tests at most: a quick look"
+        "--examples", type=whole(1, MOST_EXAMPLES), default=20, metavar="N", help="of each hypothesis test"
     )
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--most",
+        type=whole(0, MOST_TESTS),
+        default=0,
+        metavar="N",
+        help="try so many tests at most: a quick look",
+    )
+    parser.add_argument("--jobs", type=whole(1, MOST_JOBS), default=2, metavar="N")
     parser.add_argument("--known", action="store_true", help="judge nothing: tell what earlier runs found")
     parser.add_argument("--fresh", action="store_true", help="believe no earlier result")
     parser.add_argument(
@@ -83,6 +106,8 @@ class Stage:
         self.fresh: bool = options.fresh
         self.reach = Path(options.cache) / reach
         self.killers: dict[str, Counter[str]] = {}
+        self.lost: set[str] = set()
+        """Of these nothing is known: what a later stage says would be said without this one's tests."""
 
     def run(self, bench: Bench) -> None:
         reach = measured(bench, self.reach, self.fresh)
@@ -94,6 +119,7 @@ class Stage:
             if "ended" in said:
                 # Not a test has failed but this tool, so nothing is known of the mutant.
                 sys.stderr.write(f"  not judged: {name}: {said['ended']}\n")
+                self.lost.add(name)
                 continue
             killed_by, how = said.get("killed_by"), said.get("how", "")
             self.results[name] = self.record.add(

@@ -23,7 +23,11 @@ def install(mutant: Mutant) -> None:
         code = _code_named(
             _compiled(statement, module), path if isinstance(statement, ast.ClassDef) else path[:1]
         )
-        _function(module, path).__code__ = code
+        function = _function(module, path)
+        if len(code.co_freevars) == len(function.__code__.co_freevars):
+            function.__code__ = code
+        else:  # without its only `super()` it does not close over its class any more
+            setattr(vars(module)[path[0]], path[1], FunctionType(code, vars(module), path[1]))
     else:
         _rebind(module, statement)
 

@@ -24,7 +24,7 @@ from tenure.core.failure import FailureClass
 from tenure.core.scope import EffectKind, Scope
 from tenure.core.webhook import ReceiveWebhook
 from tenure.hub.effects.registry import Registry
-from tenure.hub.heard import Heard
+from tenure.hub.request_ledger import RequestLedger
 from tenure.servers.rest.app import create_app
 from tenure.wire.effects import EffectRequest
 from tests.eventually import eventually_so
@@ -313,13 +313,13 @@ async def test_a_decision_is_recorded_with_who_from_where_and_why(
     ann: Ann, kind: type[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[type[Any]] = []
-    plain = Heard._said
+    plain = RequestLedger._said
 
-    def noted(self: Heard, command: Any) -> Any:
+    def noted(self: RequestLedger, command: Any) -> Any:
         given.append(type(command))
         return plain(self, command)
 
-    monkeypatch.setattr(Heard, "_said", noted)
+    monkeypatch.setattr(RequestLedger, "_said", noted)
     await DECISIONS[kind](ann)
     assert given[-1] is kind
     assert ann.lab.engine is not None

@@ -19,7 +19,7 @@ from tenure.core.ids import IncarnationId
 from tenure.errors import ForbiddenError, StaleFenceError, TenureError, UnauthenticatedError
 from tenure.node.delivery.entering import Entering
 from tenure.node.delivery.mirror import Mirror
-from tenure.node.delivery.renewal import FILE, Renewal
+from tenure.node.delivery.rotation import FILE, Rotation
 from tenure.node.link import HttpLegs
 from tenure.runtime.database import connect_database
 from tenure.runtime.worker import new_executor
@@ -224,7 +224,7 @@ class Node:
         self.mirror = Mirror(folder / "mirror.db", connect_database, self.executor)
 
     async def enter(self, join: str | None = None, number: int = 1) -> ws.EnrollReply:
-        entering = Entering(self.legs, self.mirror, self.lab.ids, join, Renewal(self.folder))
+        entering = Entering(self.legs, self.mirror, self.lab.ids, join, Rotation(self.folder))
         request = ws.EnrollRequest(
             name="box",
             credential="",
@@ -281,14 +281,16 @@ async def test_a_nodes_credential_is_replaced_and_the_old_one_is_refused(node: N
 
 
 @pytest.mark.parametrize("lost", ["request", "answer", "answer and the end"])
-async def test_a_renewal_that_broke_off_anywhere_is_finished_at_the_next_start(node: Node, lost: str) -> None:
+async def test_a_rotation_that_broke_off_anywhere_is_finished_at_the_next_start(
+    node: Node, lost: str
+) -> None:
     old, new = await node.secret(), "tnr_" + "new" * 14
     (node.folder / FILE).write_text(new)
     if lost != "request":  # the hub has heard it, the node does not know
         await node.enter(number=2)
         (node.folder / FILE).write_text(new)
         if lost == "answer":
-            await node.mirror.renew_credential(old)
+            await node.mirror.rotate_credential(old)
     await node.enter(number=3)
     assert await node.secret() == new
     assert (await node.works(new), await node.works(old)) == (True, False)

@@ -244,7 +244,7 @@ async def test_an_address_that_does_not_exist_is_told(bind: Bind) -> None:
 async def test_a_certificate_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "cert.pem").write_text("no certificate")
     bind = Bind(tls_cert=str(tmp_path / "cert.pem"), tls_key=str(tmp_path / "cert.pem"))
-    with pytest.raises(ConfigurationError, match="cannot be used for TLS"):
+    with pytest.raises(ConfigurationError, match="cannot be shown as a certificate"):
         await serve(None, bind, asyncio.Event())
 
 

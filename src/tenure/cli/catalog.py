@@ -84,7 +84,7 @@ OPTIONS: tuple[tuple[str, str], ...] = (
         "--config FILE",
         "The settings file (else TENURE_CONFIG, ./tenure.toml, tenure.toml in the data folder).",
     ),
-    ("--hub URL", "The hub (else TENURE_HUB, else the one of the data folder)."),
+    ("--hub URL", "The hub (else TENURE_HUB, else the one of the data folder, else the node's)."),
     ("--token TOKEN", "The token to show to it (better in TENURE_TOKEN, which other users cannot see)."),
     ("--json", "JSON on standard output, nothing else. Every command has it."),
     ("--debug", "Show the stack of an error, too."),

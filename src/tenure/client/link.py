@@ -24,7 +24,7 @@ import msgspec
 
 from tenure import __version__
 from tenure import errors as er
-from tenure.client.trust import maybe_tls, refused_handshake, tls_context
+from tenure.client.trust import maybe_tls, refused_handshake, tls_context, told_names
 from tenure.runtime.plain_answer import PLAIN, plain_pieces
 from tenure.runtime.settings import is_loopback
 from tenure.wire.api import Problem
@@ -41,6 +41,8 @@ REPEAT_AFTER_S = 0.2
 """Pause before the first repeat; it doubles. Long enough for a connection that a restart has cut."""
 ANSWER_BYTES = 64 * 2**20
 PROBLEM_TYPE = "application/problem+json"
+DETAIL_LENGTH = 8_000
+"""Of the words of an error; ours are a few sentences, and they are shown to people as they are."""
 JSON_TYPE = "application/json"
 
 NEVER_LEFT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
@@ -100,12 +102,13 @@ class Link:
         parts = urlsplit(base_url)
         self.base_url = base_url.rstrip("/")
         self._timeout_s = timeout_s
+        # Without TLS nothing is to be trusted, and reading the usual certificates would take longer than a request.
+        self._trusted = parts.scheme == "https" and _trusted(verify)
         self._http = httpx.AsyncClient(
             base_url=self.base_url,
             headers={"User-Agent": f"tenure/{__version__}", **PLAIN, **authorization(token)},
             transport=transport,
-            # Without TLS nothing is to be trusted, and reading the usual certificates would take longer than a request.
-            verify=parts.scheme == "https" and _trusted(verify),
+            verify=self._trusted,
             limits=httpx.Limits(max_connections=CONNECTIONS),
             # A proxy for the outside world must not stand between a user and the hub on the same machine.
             trust_env=not is_loopback(parts.hostname or ""),
@@ -174,10 +177,10 @@ class Link:
         except TimeoutError as problem:
             raise self._lost(ask, "no whole answer in time") from problem
         except NEVER_LEFT as problem:
-            raise self._not_reached(problem) from problem
+            raise await self._not_reached(problem) from problem
         except (httpx.TransportError, httpx.DecodingError) as problem:
             if refused_handshake(problem):
-                raise self._not_reached(problem) from problem
+                raise await self._not_reached(problem) from problem
             raise self._lost(ask, _told(problem) + maybe_tls(self.base_url, problem)) from problem
         if content is None:
             raise self._lost(ask, f"its answer is longer than {ANSWER_BYTES} bytes")
@@ -189,15 +192,22 @@ class Link:
             raise self._lost(ask, f"{response.url} answered {said}; that is no answer of a Tenure hub")
         return content
 
-    def _not_reached(self, problem: Exception) -> er.UnavailableError:
+    async def _not_reached(self, problem: Exception) -> er.UnavailableError:
         refused = refused_handshake(problem)
-        told = (
-            f"no connection to the hub at {self.base_url}: {refused}. Nothing happened."
-            if refused is not None
-            else f"the hub at {self.base_url} was not reached ({_told(problem)}); nothing happened. "
-            "Is it running? `tenure doctor` looks."
+        if refused is None:
+            return er.UnavailableError(
+                f"the hub at {self.base_url} was not reached ({_told(problem)}); nothing happened. "
+                "Is it running? `tenure doctor` looks.",
+                url=self.base_url,
+            )
+        says = refused.says
+        if refused.other_name and isinstance(self._trusted, ssl.SSLContext):
+            says = await told_names(self.base_url, self._trusted)
+        return er.UnavailableError(
+            f"no connection to the hub at {self.base_url}: {says}. Nothing happened.",
+            url=self.base_url,
+            handshake="refused",
         )
-        return er.UnavailableError(told, url=self.base_url)
 
     def _lost(self, ask: Ask, told: str) -> er.TenureError:
         if ask.effect is Effect.NONE:
@@ -286,7 +296,8 @@ def error_of(response: httpx.Response, content: bytes) -> er.TenureError | None:
     if response.headers.get("content-type", "").startswith(PROBLEM_TYPE):
         with contextlib.suppress(er.InvalidError):
             problem = decode(Problem, content, ANSWER_BYTES)
-            return er.all_errors().get(problem.code, er.TenureError)(problem.detail, **problem.facts)
+            told = problem.detail[:DETAIL_LENGTH]
+            return er.all_errors().get(problem.code, er.TenureError)(told, **problem.facts)
     return None
 
 

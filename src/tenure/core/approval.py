@@ -35,7 +35,7 @@ def ask_attempt_approval(draft: Draft, task: Task) -> None:
 
 def decide_approve(draft: Draft, command: Approve) -> Done | Refusal:
     task = draft.find(Task, command.task_id)
-    effect = draft.find(Effect, command.effect_id) if command.effect_id is not None else None
+    effect = draft.find(Effect, command.effect_id or "")
     if task is None or (command.effect_id is not None and (effect is None or effect.task_id != task.task_id)):
         return Refusal(
             "not_found", f"there is no {command.effect_id or command.task_id} that could be allowed."

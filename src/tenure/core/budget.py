@@ -145,7 +145,7 @@ def raised(budget: Budget, by: Budget, used: Amounts = NOTHING, bound: Share | N
     more: dict[str, int] = {}
     for name in DIMENSIONS:
         extra, limit = getattr(by, name), getattr(budget, name)
-        if extra is not None and limit is None and bound is not None and _share_in(bound, name) is not None:
+        if limit is None and bound is not None and _share_in(bound, name) is not None:
             limit = used_in(used, name)
         if extra is not None and limit is not None:
             more[name] = min(INTEGER, limit + extra)

@@ -31,14 +31,14 @@ from tenure.core.commands import (
 from tenure.core.delivery import Delivery, DeliveryState
 from tenure.core.draft import Draft
 from tenure.core.granting import void
-from tenure.core.recipient import CONTRACTS, OPEN, Node, RecipientSpec
+from tenure.core.recipient import CONTRACTS, ISOLATED, OPEN, Node, RecipientSpec
 from tenure.core.remains import free_unit
 from tenure.core.task import Task
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LABEL = re.compile(rf"[!-{{}}~]{{1,{limits.NAME_LENGTH}}}")
 """Printable and without `|`, which separates the parts of a queue's key."""
-ISOLATIONS = frozenset({OPEN, "user", "sandbox"})
+ISOLATIONS = ISOLATED | {OPEN}
 """What a node may claim; it refuses its own start where it cannot keep what it would claim."""
 
 

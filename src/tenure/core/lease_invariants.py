@@ -14,7 +14,7 @@ from tenure.core.delivery import Delivery
 from tenure.core.ids import attempt_id
 from tenure.core.late import Late, LateKind, late_id
 from tenure.core.policy import AUTHOR
-from tenure.core.recipient import Recipient
+from tenure.core.recipient import ISOLATED, Recipient
 from tenure.core.task import Task, TaskState
 from tenure.core.world import World
 
@@ -56,7 +56,6 @@ BY_ITS_HOLDER = (
     "revoked_at_ms",
 )
 """What changes only while the Delivery holds the lease."""
-ISOLATED = frozenset({"user", "sandbox"})
 
 
 def lease_violations(world: World) -> list[str]:

@@ -27,6 +27,8 @@ CONTRACTS = frozenset({1})
 
 OPEN = "open"
 """The isolation of a recipient that names none: the node's own user."""
+ISOLATED = frozenset({"user", "sandbox"})
+"""The others: what runs under one is kept away from what is the node's own."""
 
 
 class RecipientSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

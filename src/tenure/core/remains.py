@@ -18,7 +18,7 @@ from tenure.core.draft import Draft
 
 def ask_for_remains(draft: Draft, attempt: Attempt) -> None:
     """Ask whether anything is left of an unknown Attempt that has its final answer, if its unit is still taken."""
-    delivery = draft.find(Delivery, attempt.last_delivery) if attempt.last_delivery else None
+    delivery = draft.find(Delivery, attempt.last_delivery or "")
     if delivery is None or not delivery.slot or not attempt.is_settled_unknown:
         return
     ask(

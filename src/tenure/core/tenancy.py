@@ -53,7 +53,7 @@ class Narrow(Draft):
     def find(self, kind: type[E], key: str) -> E | None:
         found = None if (kind, key) in self._hidden else super().find(kind, key)
         # What belongs to a Task is not there where the Task is not.
-        return None if found is None or about(found) in self._hidden else found
+        return None if about(found) in self._hidden else found
 
 
 def narrowed(draft: Draft, command: cm.Command, within: Projects) -> Draft | cm.Refusal:
@@ -116,8 +116,7 @@ def _may_know_question(space: Space, one: Attention, projects: Projects) -> bool
     if one.subject.startswith(PROJECT_PREFIX):
         return one.subject.removeprefix(PROJECT_PREFIX) in projects
     kind, key = about(one) or (Task, "")
-    found: Task | Schedule | None = space.find(kind, key)
-    return found is not None and may_know(space, found, projects)
+    return may_know(space, space.find(kind, key), projects)  # what is not there is nobody's
 
 
 def _is_foreign(world: World, named: Named, within: Projects) -> bool:

@@ -4,8 +4,8 @@ A reader holds nothing but its place in the record. It reads on from there until
 until a commit touches its stream. It listens before it reads, so a commit in between wakes it; and it reads from
 the record itself, so it can be as slow as it likes at no cost to anybody.
 
-Whose token is bound to projects reads on over what others do without seeing it. A reader asks before each piece whether its
-token still counts, and a revocation wakes every reader: a stream that nobody may read any more ends at once."""
+Whose token is bound to projects goes past what others do in long strides, which the ledger takes. A reader asks before each
+piece whether its token still counts, and a revocation wakes every reader: a stream that nobody may read any more ends at once."""
 
 from __future__ import annotations
 
@@ -114,20 +114,22 @@ class Feed:
     async def page(
         self, stream: str | None, after: int, limit: int, sight: Sight | None
     ) -> tuple[list[Recorded], int]:
-        """At most `limit` events as `follow` gives them, and the place to go on from: the same one at the end. Where only
-        some may be seen it looks at more, and at whole pages: to look for one event one by one would cost a read for each."""
+        """At most `limit` events as `follow` gives them, and the place to go on from: the same one at the end."""
         while True:
-            found = await self._read(stream, after, limit if sight is None else PAGE)
-            if not found:
-                return [], after
+            found, following = await self._read(stream, after, limit, sight)
+            # The ledger leaves out what others did; whether the rest may be known is judged in one place for all questions.
             seen = found if sight is None else await sight.events(found)
-            if len(seen) > limit:
-                found = seen = seen[:limit]
-            after = found[-1].version if stream else found[-1].seq
-            if seen:
-                return seen, after
+            if seen or following == after:
+                return seen, following
+            after = following
 
-    async def _read(self, stream: str | None, after: int, limit: int) -> list[Recorded]:
-        if stream is None:
-            return await self._ledger.events(after, limit)
-        return await self._ledger.stream(stream, after, limit)
+    async def _read(
+        self, stream: str | None, after: int, limit: int, sight: Sight | None
+    ) -> tuple[list[Recorded], int]:
+        if stream is not None:
+            found = await self._ledger.stream(stream, after, limit)
+            return found, found[-1].version if found else after
+        if sight is not None:
+            return await self._ledger.events_of(sight.projects, after, limit)
+        found = await self._ledger.events(after, limit)
+        return found, found[-1].seq if found else after

@@ -34,7 +34,6 @@ from tenure.hub.effects.capability import Capabilities, Capability
 from tenure.hub.effects.registry import Registry
 from tenure.hub.feed import Feed
 from tenure.hub.fresh import Fresh
-from tenure.hub.heard import heard
 from tenure.hub.loops.clock import ClockLoop
 from tenure.hub.loops.deadline import DeadlineLoop
 from tenure.hub.loops.doubt import DoubtLoop
@@ -45,6 +44,7 @@ from tenure.hub.loops.release import ReleaseLoop
 from tenure.hub.loops.schedule import ScheduleLoop
 from tenure.hub.presence import Presence
 from tenure.hub.record import Record
+from tenure.hub.request_ledger import request_ledger
 from tenure.hub.sight import Sight
 from tenure.hub.waiting import WaitingRoom
 from tenure.ledger.port import Ledger, Listener
@@ -187,7 +187,7 @@ class Hub:
             return self
         seen = copy(self)
         seen.sight = Sight(self.ledger, who.projects) if who.projects else None
-        seen.ledger = heard(self.ledger, who.origin, seen.sight)
+        seen.ledger = request_ledger(self.ledger, who.origin, seen.sight)
         return seen
 
     async def execute(self, command: Command) -> Any:

@@ -23,7 +23,7 @@ from tenure.hub.effects.broker import Broker
 from tenure.hub.effects.registry import Inlet
 from tenure.hub.service import Hub
 from tenure.providers import inbound
-from tenure.providers.inbound import Heard, Message
+from tenure.providers.inbound import Message, Reading
 from tenure.wire.webhooks import WebhookBody
 
 IN_DOUBT = 1_000
@@ -71,18 +71,20 @@ class WebhookDesk:
         except UnauthenticatedError as error:
             self._count(name, error)
             raise
-        heard = inbound.read(forge, message)
-        if not heard.kinds:
-            return _body(name, heard, "ignored", ())
-        await self._bound(name, heard)
+        reading = inbound.read(forge, message)
+        if not reading.kinds:
+            return _body(name, reading, "ignored", ())
+        await self._bound(name, reading)
         answer: WebhookAnswer = await self._hub.execute(
-            ReceiveWebhook(name, heard.delivery_id, heard.event, heard.digest, await self._about(name, heard))
+            ReceiveWebhook(
+                name, reading.delivery_id, reading.event, reading.digest, await self._about(name, reading)
+            )
         )
         if answer.replayed:
-            return _body(name, heard, "repeated", answer.effects)
+            return _body(name, reading, "repeated", answer.effects)
         for effect_id in answer.effects:
             self._broker.soon(effect_id)
-        return _body(name, heard, "received", answer.effects)
+        return _body(name, reading, "received", answer.effects)
 
     def _inlet(self, forge: str, name: str) -> Inlet:
         inlet = self._broker.registry.inlet(forge, name) if forge in inbound.FORGES else None
@@ -101,12 +103,12 @@ class WebhookDesk:
         if times & (times - 1) == 0:
             log.warning("a webhook was refused", provider=name, reason=error.message, refused_so_far=times)
 
-    async def _bound(self, name: str, heard: Heard) -> None:
+    async def _bound(self, name: str, reading: Reading) -> None:
         now_ns = self._hub.clock.awake_ns()
         since_ns, taken = self._hours.get(name, (now_ns, 0))
         if now_ns - since_ns >= HOUR_NS:
             since_ns, taken = now_ns, 0
-        if await self._hub.ledger.find(Inbound, inbound_id(name, heard.delivery_id)) is not None:
+        if await self._hub.ledger.find(Inbound, inbound_id(name, reading.delivery_id)) is not None:
             return
         if taken >= WEBHOOKS_AN_HOUR:
             raise OverloadedError(
@@ -115,20 +117,20 @@ class WebhookDesk:
             )
         self._hours[name] = (since_ns, taken + 1)
 
-    async def _about(self, name: str, heard: Heard) -> tuple[EffectId, ...]:
+    async def _about(self, name: str, reading: Reading) -> tuple[EffectId, ...]:
         """Effects in doubt that the message may be about: those it names, else all of its repository and kinds."""
-        if heard.repository is None:
+        if reading.repository is None:
             return ()
-        target = f"{name}:{heard.repository}"
-        named = await self._hub.ledger.find_many(Effect, heard.named) if heard.named else {}
-        found = [one for one in named.values() if may_be_about(one, target, heard.kinds)]
+        target = f"{name}:{reading.repository}"
+        named = await self._hub.ledger.find_many(Effect, reading.named) if reading.named else {}
+        found = [one for one in named.values() if may_be_about(one, target, reading.kinds)]
         if not found:
             due = await self._hub.ledger.effects_due(LAST_INSTANT_MS, IN_DOUBT)
-            found = [one for one in due if may_be_about(one, target, heard.kinds)]
+            found = [one for one in due if may_be_about(one, target, reading.kinds)]
         return tuple(one.effect_id for one in found[:WEBHOOK_EFFECTS])
 
 
-def _body(name: str, heard: Heard, outcome: str, effects: tuple[EffectId, ...]) -> WebhookBody:
+def _body(name: str, reading: Reading, outcome: str, effects: tuple[EffectId, ...]) -> WebhookBody:
     return WebhookBody(
-        provider=name, delivery_id=heard.delivery_id, event=heard.event, outcome=outcome, effects=effects
+        provider=name, delivery_id=reading.delivery_id, event=reading.event, outcome=outcome, effects=effects
     )

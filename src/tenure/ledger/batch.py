@@ -119,9 +119,9 @@ def link(decided: Decided, tail: Tail, now: Now) -> tuple[list[Row], Commit]:
     return rows, replace(commit, hash=digest)
 
 
-def kind_of(event: Event) -> str:
-    """The event's tag, as it stands in its body."""
-    return event.__struct_config__.tag  # pyright: ignore[reportReturnType] - every event has a text as its tag
+def kind_of(event: Struct) -> str:
+    """An event's tag, as it stands in its body."""
+    return str(event.__struct_config__.tag)
 
 
 def committed(decided: Decided, rows: list[Row], commit: Commit, changed: Sequence[Entity]) -> Committed:

@@ -1,4 +1,4 @@
-"""Pages of Tasks: their bounds, and where the next one begins."""
+"""Pages: their bounds, and where the next one begins."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tenure.ledger.port import PAGE, TaskPage
 
 if TYPE_CHECKING:
     from tenure.core.task import Task
+    from tenure.ledger.port import Recorded
 
 
 def check_limit(limit: int) -> None:
@@ -25,3 +26,8 @@ def page(found: list[Task], limit: int) -> TaskPage:
     """A page, made of at least one row more than it may have if there are more."""
     more = len(found) > limit
     return TaskPage(tuple(found[:limit]), found[limit - 1].task_id if more else None)
+
+
+def stretched(found: list[Recorded], limit: int, looked_to: int) -> int:
+    """Where one reads on after a page of `Ledger.events_of`: a full page may have left out some before `looked_to`."""
+    return found[-1].seq if len(found) == limit else looked_to

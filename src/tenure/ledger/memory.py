@@ -24,13 +24,15 @@ from tenure.core.recipient import Node, Recipient
 from tenure.core.review import Review
 from tenure.core.schedule import Schedule
 from tenure.core.task import Task
+from tenure.core.tenancy import may_know
 from tenure.core.world import Changes, E, Entity, World
 from tenure.ledger.batch import Decide, Judge, Tail, committed, decide_all, link, recorded
 from tenure.ledger.chain import GENESIS, Commit
 from tenure.ledger.group_commit import Bounds, GroupCommit, Ran
-from tenure.ledger.listing import check_limit, page
+from tenure.ledger.listing import check_limit, page, stretched
 from tenure.ledger.port import (
     PAGE,
+    STRETCH,
     Committed,
     Listener,
     Missed,
@@ -236,6 +238,17 @@ class MemoryLedger:
 
     async def events(self, after_seq: int = 0, limit: int = PAGE) -> list[Recorded]:
         return [recorded(row) for row in self.engine.rows[after_seq : after_seq + limit]]
+
+    async def events_of(
+        self, projects: Sequence[str], after_seq: int = 0, limit: int = PAGE
+    ) -> tuple[list[Recorded], int]:
+        looked_at = self.engine.rows[after_seq : after_seq + STRETCH]
+        found = [recorded(row) for row in looked_at if self._is_of(row[2], tuple(projects))][:limit]
+        return found, stretched(found, limit, after_seq + len(looked_at))
+
+    def _is_of(self, stream: str, projects: tuple[str, ...]) -> bool:
+        one = self._world.find(Task, stream) or self._world.find(Schedule, stream)
+        return one is not None and may_know(self._world, one, projects)
 
     async def due(self, now_ms: int, limit: int) -> list[DeliveryId]:
         waiting = ((one.due_at_ms, one.delivery_id) for one in self._world.every(Delivery))

@@ -33,6 +33,8 @@ T = TypeVar("T")
 
 PAGE = 500
 """Rows of one page at most: tasks, events, attention items."""
+STRETCH = 10_000
+"""Events that one question looks at to find those of some projects: a few milliseconds of a reader that others share."""
 
 
 class Run(Protocol):
@@ -191,6 +193,13 @@ class Reads(Protocol):
 
     async def events(self, after_seq: int = 0, limit: int = PAGE) -> list[Recorded]:
         """Events of the whole record, in order."""
+        ...
+
+    async def events_of(
+        self, projects: Sequence[str], after_seq: int = 0, limit: int = PAGE
+    ) -> tuple[list[Recorded], int]:
+        """Events of these projects' Tasks and schedules, in order, and the `seq` up to which that is all of them. It looks at
+        STRETCH events at most, so an empty list alone is not the end; the record ends where the second is `after_seq`."""
         ...
 
     async def due(self, now_ms: int, limit: int) -> list[DeliveryId]:

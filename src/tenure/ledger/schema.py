@@ -101,7 +101,7 @@ def _indexes() -> None:
     _index("tasks_due", "tasks", "due_at_ms", where="due_at_ms IS NOT NULL")
     # Lists by state, newest first.
     _index("tasks_by_state", "tasks", "state", "task_id")
-    # Lists of somebody who sees one project only, newest first.
+    # Lists of somebody who sees one project only, newest first; and whether an event is of one of their Tasks.
     _index("tasks_of_project", "tasks", "project", "task_id")
     # Whom to tell after a crash that a dependency has ended: only those that still wait.
     _index(

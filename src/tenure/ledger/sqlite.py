@@ -197,6 +197,11 @@ class SqliteLedger:
         rest = "WHERE seq > ? ORDER BY seq LIMIT ?"
         return await self._run_reads(lambda: self._reads.events(rest, after_seq, limit))
 
+    async def events_of(
+        self, projects: Sequence[str], after_seq: int = 0, limit: int = PAGE
+    ) -> tuple[list[Recorded], int]:
+        return await self._run_reads(lambda: self._reads.events_of(projects, after_seq, limit))
+
     async def due(self, now_ms: int, limit: int) -> list[DeliveryId]:
         return await self._run_reads(lambda: self._reads.due(now_ms, limit))
 

@@ -18,10 +18,10 @@ from tenure.core.effect import Effect
 from tenure.core.ids import DeliveryId, TaskId
 from tenure.core.late import Late
 from tenure.core.schedule import ScheduleState
-from tenure.core.task import TERMINAL_TASK_STATES, Task, TaskState
+from tenure.core.task import DEFAULT_PROJECT, TERMINAL_TASK_STATES, Task, TaskState
 from tenure.core.world import E
-from tenure.ledger.listing import check_limit, page
-from tenure.ledger.port import Recorded, TaskFilter, TaskHistory, TaskPage
+from tenure.ledger.listing import check_limit, page, stretched
+from tenure.ledger.port import STRETCH, Recorded, TaskFilter, TaskHistory, TaskPage
 from tenure.ledger.row import TABLES, label
 from tenure.ledger.sqlite_failure import STORAGE_ERRORS, storage_error
 from tenure.ledger.sqlite_store import keys_json
@@ -32,6 +32,15 @@ if TYPE_CHECKING:
 READER_PRAGMAS = ("PRAGMA query_only = ON", "PRAGMA cache_size = -16384")
 
 _RECORDED = "SELECT seq, stream, version, at_ms, kind, body, hash FROM events"
+# The record is walked in its order, and the index says of each event's Task whether it is in one of these projects: so it
+# costs as much as what is looked at, however many Tasks they have.
+_OF_PROJECTS = (
+    "WHERE e.seq > ? AND e.seq <= ? AND (EXISTS (SELECT 1 FROM tasks AS t INDEXED BY tasks_of_project "
+    "WHERE t.task_id = e.stream AND t.project IN (SELECT value FROM json_each(?))) "
+    "OR EXISTS (SELECT 1 FROM schedules AS s WHERE s.schedule_id = e.stream "
+    "AND coalesce(json_extract(s.spec, '$.task.project'), ?) IN (SELECT value FROM json_each(?)))) "
+    "ORDER BY e.seq LIMIT ?"
+)
 _WAITS = "d.ended_at_ms IS NULL AND (d.waits_for <> '[]' OR d.failed_dependencies <> '[]')"
 _DEPENDENTS = (
     "SELECT DISTINCT f.task_id FROM json_each(?) AS k CROSS JOIN facets AS f ON f.facet = 'after' AND f.value = k.value "
@@ -160,6 +169,15 @@ class SqliteReads:
     def events(self, rest: str, *values: Any) -> list[Recorded]:
         with self._asking() as connection:
             return [Recorded(*row) for row in connection.execute(f"{_RECORDED} {rest}", values)]
+
+    def events_of(self, projects: Iterable[str], after_seq: int, limit: int) -> tuple[list[Recorded], int]:
+        wanted = keys_json(projects)
+        with self._asking() as connection:
+            ((last,),) = connection.execute("SELECT max(seq) FROM events").fetchall()
+            looked_to = max(after_seq, min(after_seq + STRETCH, last or 0))
+            values = (after_seq, looked_to, wanted, DEFAULT_PROJECT, wanted, limit)
+            found = [Recorded(*row) for row in connection.execute(f"{_RECORDED} AS e {_OF_PROJECTS}", values)]
+            return found, stretched(found, limit, looked_to)
 
     def due(self, now_ms: int, limit: int) -> list[DeliveryId]:
         text = (

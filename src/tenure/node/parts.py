@@ -29,8 +29,8 @@ from tenure.node.delivery.outbox import Outbox
 from tenure.node.delivery.proving import Proving
 from tenure.node.delivery.readoption import Readoption
 from tenure.node.delivery.reconciling import Reconciling
-from tenure.node.delivery.renewal import Renewal
 from tenure.node.delivery.retention import RUNS, Retention, RetentionTools
+from tenure.node.delivery.rotation import Rotation
 from tenure.node.execution.context import ContextFetcher
 from tenure.node.execution.execution import Executions, ExecutionTools
 from tenure.node.execution.following import Follower, FollowerTools
@@ -91,7 +91,7 @@ class Parts:
         self.own_pace = Pace(renew_every_s=node.renew_every_s, margin_s=node.margin_s)
         self.holdings = Holdings({address(one.name, node.name): one for one in settings.recipients})
         self.mirror = Mirror(store / MIRROR_FILE, tools.connect, tools.mirror_executor)
-        self.entering = Entering(legs, self.mirror, ids, start.join_token, Renewal(store))
+        self.entering = Entering(legs, self.mirror, ids, start.join_token, Rotation(store))
         self.reconciling = Reconciling(legs, self.mirror, self.holdings, clock, ids, start.incarnation)
         self.reconciling.can_prove_gone = tools.platform.has_proc
         self.proving = Proving(tools.runners, self.mirror, self.holdings, self.reconciling.want)

@@ -79,7 +79,7 @@ class Message(Struct, frozen=True):
     body: bytes
 
 
-class Heard(Struct, frozen=True, kw_only=True):
+class Reading(Struct, frozen=True, kw_only=True):
     """What a message says, as far as it is read. `repository`: `owner/repo`; None where it names none."""
 
     delivery_id: str
@@ -166,7 +166,7 @@ def _same(given: str, wanted: str) -> bool:
     )
 
 
-def read(forge: str, message: Message) -> Heard:
+def read(forge: str, message: Message) -> Reading:
     """What a message says whose signature was checked.
 
     Raises:
@@ -185,7 +185,7 @@ def read(forge: str, message: Message) -> Heard:
         )
     payload = decode(_Payload, message.body, WEBHOOK_BYTES)
     place = payload.project if forge == "gitlab" else payload.repository
-    return Heard(
+    return Reading(
         delivery_id=delivery_id,
         event=event if kinds else "other",
         digest=hashlib.sha256(message.body).hexdigest(),

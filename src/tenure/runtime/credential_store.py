@@ -179,7 +179,8 @@ class CredentialStore:
 
     async def rotate_key(self) -> int:
         """Encrypt everything anew, under a new key that is made here, or under the first of those in the variable; the old
-        ones open nothing of this store any more. How many entries there were. Repeatable after a crash.
+        ones open nothing of this store any more. How many entries there were; without any, and without a key, nothing is made.
+        Repeatable after a crash.
 
         Raises:
             ConfigurationError: something cannot be decrypted; nothing was changed.
@@ -187,7 +188,10 @@ class CredentialStore:
         """
         path = self.part / KEY_FILE
         async with file_lock(self.part / LOCK_FILE, LOCK_S, self._shelf.command):
-            file, old = self._file(), self._fernet()
+            file = self._file()
+            if self._lacks_key() and not any(map(file.on, SHELVES)):
+                return 0
+            old = self._fernet()
             inside = {
                 shelf.field: {
                     name: _Inside(name=shelf.seal + name, entry=_entry(shelf, name, sealed, old))
@@ -269,9 +273,13 @@ class CredentialStore:
 
     def _make_key(self) -> None:
         """A key for a store that is still empty; one that is there is kept."""
-        path = self.part / KEY_FILE
-        if self._given is None and not (_private_bytes(path, MAX_KEY_BYTES) or b"").strip():
-            write_atomically(path, _library().generate_key() + b"\n", FILE_MODE)
+        if self._lacks_key():
+            write_atomically(self.part / KEY_FILE, _library().generate_key() + b"\n", FILE_MODE)
+
+    def _lacks_key(self) -> bool:
+        return (
+            self._given is None and not (_private_bytes(self.part / KEY_FILE, MAX_KEY_BYTES) or b"").strip()
+        )
 
 
 def fernet_of(keys: str, source: str) -> Cipher:

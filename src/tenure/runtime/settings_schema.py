@@ -133,12 +133,19 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             " the host name in lower case, with other characters replaced by `-`."
         ),
     ] = ""
-    hub_url: Annotated[Url, says("The address of the hub.")] = f"http://127.0.0.1:{DEFAULT_PORT}"
+    hub_url: Annotated[
+        Url,
+        says(
+            "The address of the hub. Once it is set, commands on this machine use it, too, where neither --hub nor `TENURE_HUB`"
+            " names one and none runs on the data folder."
+        ),
+    ] = f"http://127.0.0.1:{DEFAULT_PORT}"
     ca_file: Annotated[
         Text | None,
         says(
             "The CA (PEM) of the hub's certificate, where it is none of the usual ones; for commands and agents on this"
-            " machine too. `TENURE_CA_FILE` goes before it. A relative path counts from the settings file's folder."
+            " machine too. `TENURE_CA_FILE` goes before it. A relative path counts from the settings file's folder. For the hub"
+            " of the same data folder only agents need it."
         ),
     ] = None
     tls_cert: Annotated[

@@ -17,7 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.hostile.spoiling import CORPUS, failed_once
+from tools.options import above_none, needs, refuse_unknown, whole
 
+MOST_MINUTES = 24 * 60
+MOST_SEED = 2**32 - 1
 LONGEST_BYTES = 20_000
 SLOW_S = 10
 MEMORY_MB = 1_024
@@ -37,7 +40,7 @@ def main(arguments: list[str]) -> int:
     seconds = max(1, round(given.minutes * 60))
     found = [one for one in given.decoders if not run(one, seconds, given.seed, given.found)]
     say(
-        f"{len(given.decoders)} decoders, {len(found)} with findings{': ' if found else ''}{', '.join(found)}"
+        f"{len(given.decoders)} decoder{'' if len(given.decoders) == 1 else 's'}, {len(found)} with findings{': ' if found else ''}{', '.join(found)}"
     )
     return 1 if found else 0
 
@@ -46,15 +49,22 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     known = sorted(path.name for path in CORPUS.iterdir())
     parser = argparse.ArgumentParser(prog="python -m tests.hostile.fuzz")
     parser.add_argument("decoders", nargs="*", metavar="DECODER", help=f"of {', '.join(known)}; else all")
-    parser.add_argument("--minutes", type=float, default=0.5, help="for each decoder")
     parser.add_argument(
-        "--seed", type=int, default=1, help="of the fuzzer's choices; 0 for another each time"
+        "--minutes", type=above_none(MOST_MINUTES, "minutes"), default=0.5, help="for each decoder"
+    )
+    parser.add_argument(
+        "--seed",
+        type=whole(0, MOST_SEED),
+        default=1,
+        metavar="N",
+        help="of the fuzzer's choices; 0 for another each time",
     )
     parser.add_argument("--found", type=Path, default=Path("found"), help="where inputs go that failed")
-    given = parser.parse_args(arguments)
-    unknown = set(given.decoders) - set(known)
-    if unknown:
-        parser.error(f"no such decoder: {', '.join(sorted(unknown))}")
+    given = parser.parse_intermixed_args(arguments)
+    refuse_unknown(parser, "decoder", given.decoders, known)
+    if given.found.exists() and not given.found.is_dir():
+        parser.error(f"--found: {given.found} is no folder")
+    needs(parser, "atheris")
     given.decoders = given.decoders or known
     return given
 

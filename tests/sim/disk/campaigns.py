@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tenure.sim.disk.disk import SimulatedDisk
-from tenure.sim.disk.faults import Op
+from tenure.sim.disk.failures import Op
 from tests.ledger.desk import lived
 from tests.sim.disk import ledger_attack as ledger
 from tests.sim.disk import migration_attack as migration
@@ -56,7 +56,7 @@ async def ledger_faults(every: int, seed: int) -> AsyncIterator[Case]:
                 for on_error in (None, ledger.Witness.restart):
                     for at in range((times - 1) % every, counts[op] + 1, every):
                         cut = chance.choice(CUTS)
-                        fault = ledger.Fault(op, at, times, cut, on_error)
+                        fault = ledger.PlannedFailure(op, at, times, cut, on_error)
                         name = f"{op} {at} fails {times}x{', then a restart' if on_error else ''}, cut after {cut}"
                         yield Case(
                             name, await judged(ledger.fault_violations(disk, ledger.errands, fault, seed))
@@ -70,7 +70,7 @@ async def ledger_full(every: int, seed: int) -> AsyncIterator[Case]:
             await ledger.played(other, ledger.errands)
             grown = other.used_bytes - disk.used_bytes
         for room in range(0, grown, FULL_STEP_BYTES * every):
-            fault = ledger.Fault(None, room)
+            fault = ledger.PlannedFailure(None, room)
             yield Case(
                 f"full after {room} bytes",
                 await judged(ledger.fault_violations(disk, ledger.errands, fault, seed)),
@@ -110,7 +110,7 @@ async def mirror_faults(every: int, seed: int) -> AsyncIterator[Case]:
                     for again in (True, False):
                         for at in range((times - 1) % every, counts[op] + 1, every):
                             cut = chance.choice(CUTS)
-                            fault = ledger.Fault(op, at, times, cut, on_error)
+                            fault = ledger.PlannedFailure(op, at, times, cut, on_error)
                             found = await mirror.mirror_violations(disk, fault, seed, again=again)
                             how = f"{'again' if again else 'left out'}{', a restart' if on_error else ''}, cut after {cut}"
                             yield Case(f"{op} {at} fails {times}x, {how}", found or [])
@@ -123,7 +123,7 @@ async def mirror_full(every: int, seed: int) -> AsyncIterator[Case]:
             await mirror.attacked(other, again=False)
             grown = other.used_bytes
         for room in range(0, grown, FULL_STEP_BYTES * every):
-            found = await mirror.mirror_violations(disk, ledger.Fault(None, room), seed)
+            found = await mirror.mirror_violations(disk, ledger.PlannedFailure(None, room), seed)
             yield Case(f"full after {room} bytes", found or [])
 
 

@@ -29,7 +29,7 @@ from tenure.ledger.migrating import bring_up_to_date
 from tenure.ledger.sqlite import SqliteLedger
 from tenure.ledger.sqlite_engine import SqliteEngine
 from tenure.sim.disk.disk import SimulatedDisk
-from tenure.sim.disk.faults import Op
+from tenure.sim.disk.failures import Op
 from tenure.sim.disk.file import Keeping
 from tests.ledger.desk import SCOPE, Desk, HandClock, pull_request, sqlite_ledger
 
@@ -51,7 +51,7 @@ class PowerGoneError(Exception):
 
 
 @dataclass
-class Fault:
+class PlannedFailure:
     """After so many operations of this kind, so many fail, and so many changes later the power goes (else at the end).
     Without a kind the disk is full after so many more bytes."""
 
@@ -64,7 +64,7 @@ class Fault:
 
 
 @dataclass
-class Told:
+class Promised:
     """What callers were told: the commits that replies stand on, and how many outcomes were unknown."""
 
     acknowledged: dict[int, str] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Witness(Desk):
     def __init__(
         self, disk: SimulatedDisk, clock: HandClock, again: bool = False, on_error: Script | None = None
     ) -> None:
-        self.told = Told()
+        self.told = Promised()
         self.disk = disk
         self.again = again
         self.on_error = on_error
@@ -126,7 +126,7 @@ class Witness(Desk):
         self.errors += 1
         if self.errors == ROOM_AFTER:
             self.disk.set_budget(None)
-        if not self.again or self.disk.faults.is_off:
+        if not self.again or self.disk.failures.is_off:
             raise PowerGoneError
 
     @property
@@ -193,7 +193,7 @@ async def played(
         await witness.open()
         await script(witness)
     except (PowerGoneError, UnavailableError):
-        if not disk.faults.is_off:
+        if not disk.failures.is_off:
             raise
     return witness
 
@@ -218,7 +218,7 @@ def crash_again(disk: SimulatedDisk, rng: Random) -> None:
     disk.crash()
 
 
-def crash_violations(disk: SimulatedDisk, told: Told, seed: int) -> list[str]:
+def crash_violations(disk: SimulatedDisk, told: Promised, seed: int) -> list[str]:
     """Crash this moment in several ways; what each time does not hold."""
     found: list[str] = []
     for number, keeping in enumerate(CRASHES):
@@ -242,13 +242,13 @@ async def power_cut_violations(
     with forked(image, seed) as disk:
         disk.cut_power(at)
         witness = await played(disk, script)
-        if not disk.faults.is_off:
+        if not disk.failures.is_off:
             return None
         return crash_violations(disk, witness.told, seed + at)
 
 
 async def fault_violations(
-    image: SimulatedDisk, script: Script, fault: Fault, seed: int = 0
+    image: SimulatedDisk, script: Script, fault: PlannedFailure, seed: int = 0
 ) -> tuple[list[str], Witness]:
     """Play a script through to its end over a disk that fails once, then crash it."""
     with forked(image, seed) as disk:
@@ -260,7 +260,7 @@ async def fault_violations(
         return found, witness
 
 
-def arm(disk: SimulatedDisk, fault: Fault) -> None:
+def arm(disk: SimulatedDisk, fault: PlannedFailure) -> None:
     """Let a fault come."""
     if fault.op is None:
         disk.set_budget(disk.used_bytes + fault.after)

@@ -49,9 +49,9 @@ def migration_violations(
         try:
             upgraded(disk)
         except Exception:
-            if not disk.faults.is_off:
+            if not disk.failures.is_off:
                 raise
-        if not disk.faults.is_off:
+        if not disk.failures.is_off:
             return None
         found: list[str] = []
         for number, keeping in enumerate(CRASHES):

@@ -21,7 +21,7 @@ from tenure.node.delivery.mirror_file import STEPS
 from tenure.sim.disk.disk import SimulatedDisk
 from tenure.sim.disk.file import Keeping
 from tests.node.test_node_store import DONE, Ending, mirrored, replace
-from tests.sim.disk.ledger_attack import CRASHES, RECOVERY_CHANGES, ROOM_AFTER, Fault, arm, forked
+from tests.sim.disk.ledger_attack import CRASHES, RECOVERY_CHANGES, ROOM_AFTER, PlannedFailure, arm, forked
 
 STORE = Path("/mirror.db")
 Change = Callable[[Mirror], Awaitable[Any]]
@@ -94,7 +94,7 @@ async def attacked(disk: SimulatedDisk, *, again: bool, on_error: Any = None) ->
             told = await asyncio.gather(*(tell(mirror, one) for one in left))
             tried.tries += list(zip(left, told, strict=True))
             left = [one for one, answer in zip(left, told, strict=True) if not answer]
-            if disk.faults.is_off:
+            if disk.failures.is_off:
                 return tried
             failed += len(left)
             if failed >= ROOM_AFTER:
@@ -133,7 +133,7 @@ async def opened(disk: SimulatedDisk) -> Mirror | None:
         try:
             await mirror.open()
         except UnavailableError:
-            if disk.faults.is_off:
+            if disk.failures.is_off:
                 return None
             if number == ROOM_AFTER:
                 disk.set_budget(None)
@@ -176,7 +176,7 @@ class Model:
 
 
 async def mirror_violations(
-    image: SimulatedDisk, fault: Fault | int, seed: int = 0, *, again: bool = True
+    image: SimulatedDisk, fault: PlannedFailure | int, seed: int = 0, *, again: bool = True
 ) -> list[str] | None:
     """Attack the mirror, cut the power at a change (an int) or let an operation fail, then crash it; None if the script ends
     before the power is cut."""
@@ -184,7 +184,7 @@ async def mirror_violations(
         if isinstance(fault, int):
             disk.cut_power(fault)
             tried = await attacked(disk, again=False)
-            if not disk.faults.is_off:
+            if not disk.failures.is_off:
                 return None
             at = fault
         else:

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from tenure.sim.disk.disk import SimulatedDisk
-from tenure.sim.disk.faults import Op
+from tenure.sim.disk.failures import Op
 from tenure.sim.disk.file import PAGE, SECTOR, DiskFile, Keeping
 from tests.sim.disk.ledger_attack import forked
 

@@ -13,7 +13,7 @@ import pytest
 from tenure.errors import OutcomeUnknownError
 from tenure.ledger import sqlite_engine
 from tenure.sim.disk.disk import SimulatedDisk
-from tenure.sim.disk.faults import Op
+from tenure.sim.disk.failures import Op
 from tests.ledger.desk import HandClock, lived, sqlite_ledger
 from tests.sim.disk import campaigns
 from tests.sim.disk import ledger_attack as attack
@@ -87,7 +87,7 @@ async def faults_lose(disk: SimulatedDisk, times: int, on_error: Any = None) -> 
     """Do failed syncs lose what is acknowledged after them?"""
     for at in range(2, 12, 2):
         for seed in range(4):
-            fault = attack.Fault(Op.SYNC, at, times, 20, on_error)
+            fault = attack.PlannedFailure(Op.SYNC, at, times, 20, on_error)
             found, _ = await attack.fault_violations(disk, attack.errands, fault, seed * 1_000)
             if any("lost" in one for one in found):
                 return True

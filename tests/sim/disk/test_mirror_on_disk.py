@@ -8,10 +8,10 @@ import pytest
 
 from tenure.node.delivery import mirror as node_mirror
 from tenure.sim.disk.disk import SimulatedDisk
-from tenure.sim.disk.faults import Op
+from tenure.sim.disk.failures import Op
 from tests.sim.disk import campaigns
 from tests.sim.disk import mirror_attack as attack
-from tests.sim.disk.ledger_attack import Fault, forked
+from tests.sim.disk.ledger_attack import PlannedFailure, forked
 
 EVERY = {"mirror_crashes": 17, "mirror_faults": 60, "mirror_full": 12}
 
@@ -48,7 +48,7 @@ async def test_a_mirror_that_opens_the_log_anew_after_a_failed_flush_is_found_ou
     monkeypatch.setattr(SimulatedDisk, "rewrite_log", lambda *_: None)
     with campaigns.image(attack.empty_disk()) as disk:
         found = [
-            await attack.mirror_violations(disk, Fault(Op.SYNC, at, 2, then_cut=9), seed)
+            await attack.mirror_violations(disk, PlannedFailure(Op.SYNC, at, 2, then_cut=9), seed)
             for at in range(8, 16)
             for seed in (0, 1_000)
         ]

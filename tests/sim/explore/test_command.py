@@ -8,8 +8,9 @@ import pytest
 
 from tenure.core import reporting
 from tenure.sim.explore import zeros
-from tenure.sim.explore.hits import COLUMNS, Hits, every_kind, summed
+from tenure.sim.explore.hits import COLUMNS, Hits, summed
 from tenure.sim.explore.worlds import WORLDS
+from tenure.sim.transition import every_transition
 from tests.cli.lab import called
 
 
@@ -17,7 +18,7 @@ def test_a_world_that_holds_is_told_in_a_line_with_a_total() -> None:
     done = called("sim", "explore", "tiny", "--jobs", "1")
     assert done.code == 0, done
     assert "[holds] tiny: 2," in done.out
-    assert "1 worlds: 2," in done.out
+    assert "1 world: 2," in done.out
 
 
 def test_the_same_for_programs() -> None:
@@ -85,7 +86,7 @@ def test_the_table_of_hits_has_every_kind_of_event_and_every_fault() -> None:
 def test_a_zero_that_nobody_explains_is_a_problem_and_so_is_an_explanation_of_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    every = {kind: dict.fromkeys(COLUMNS, 1) for kind in every_kind()}
+    every = {kind: dict.fromkeys(COLUMNS, 1) for kind in every_transition()}
     possible = dict.fromkeys(every, frozenset(COLUMNS))
     full = Hits(every, {}, possible)
     bare = summed([Hits({**every, "lease_expired": {**every["lease_expired"], "suspend": 0}}, {}, possible)])
@@ -100,7 +101,7 @@ def test_a_zero_that_nobody_explains_is_a_problem_and_so_is_an_explanation_of_no
 
 
 def test_a_zero_of_what_happens_only_where_the_fault_is_not_possible_explains_itself() -> None:
-    every = {kind: dict.fromkeys(COLUMNS, 1) for kind in every_kind()}
+    every = {kind: dict.fromkeys(COLUMNS, 1) for kind in every_transition()}
     every["lease_expired"]["suspend"] = 0
     apart = dict.fromkeys(every, frozenset(COLUMNS) - {"suspend"})
     hits = Hits(every, {}, apart)

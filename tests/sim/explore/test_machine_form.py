@@ -9,7 +9,7 @@ from tenure.sim.explore import product
 from tenure.sim.explore.bounds import Bound
 from tenure.sim.explore.explore import every_step
 from tenure.sim.explore.facts import Marks
-from tenure.sim.explore.machine import Machine, Told
+from tenure.sim.explore.machine import HubWord, Machine
 from tenure.sim.explore.machine_form import form_of
 from tenure.sim.explore.product import Product
 from tenure.sim.explore.reading import NodeReading
@@ -86,7 +86,7 @@ def test_a_state_and_its_form_are_followed_by_the_same_and_judged_alike(name: st
 def test_a_form_that_forgets_what_was_told_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrongly(machine: Machine, marks: Marks, bound: Bound) -> Machine:
         found = form_of(machine, marks, bound)
-        return replace(found, held=tuple(replace(one, told=Told.NOTHING) for one in found.held))
+        return replace(found, held=tuple(replace(one, told=HubWord.NOTHING) for one in found.held))
 
     monkeypatch.setattr(product, "form_of", wrongly)
     assert differences(BOUNDS["a cancel, a crash"])

@@ -15,10 +15,11 @@ from tenure.core.delivery import Delivery, Now
 from tenure.core.ids import IncarnationId, NodeId
 from tenure.core.recipient import Node
 from tenure.core.world import World
+from tenure.ledger.batch import kind_of
 from tenure.sim.explore.bounds import Bound
 from tenure.sim.explore.canonical_form import NOW, TICK_MS, canonical_world, world_key
 from tenure.sim.explore.commands import command_of
-from tenure.sim.explore.hub import answer_of, kind_of
+from tenure.sim.explore.hub import answer_of
 from tenure.sim.explore.moves import Request
 from tenure.sim.explore.opening import opening
 from tenure.sim.explore.people import hub_requests, people_words

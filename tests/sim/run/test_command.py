@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from tenure.errors import InvalidError
 from tenure.sim.run import many
-from tenure.sim.run.coverage import MOMENTS, every_transition
-from tenure.sim.run.explaining import explained_rows, row_reason
+from tenure.sim.run.coverage import MOMENTS
+from tenure.sim.run.explaining import ROWS, row_reason
 from tenure.sim.run.many import Sum, Wish, play_all
 from tenure.sim.run.plan import DEEDS, FAULTS, Plan, plan_of
 from tenure.sim.run.plan_file import plan_text, read_plan
 from tenure.sim.run.playing import Played
-from tenure.sim.run.telling import again, coverage_tables, failure, summary, unexplained
+from tenure.sim.run.wording import again, coverage_tables, failure, summary, unexplained
+from tenure.sim.transition import every_transition
 from tests.cli.lab import called
 
 PLAYED = Played(
@@ -52,7 +53,7 @@ def said(*words: str) -> Any:
         (("--seed", "-1"), "--seed"),
         (("--seed", "one"), "--seed"),
         (("--seeds", "5"), "A..B"),
-        (("--seeds", "5..1"), "A..B"),
+        (("--seeds", "5..1"), "1..5"),
         (("--seeds", "-5..1"), "A..B"),
         (("--seeds", "1..99999999999999999999"), "A..B"),
         (("--seeds", "1..2000000"), "at most 1,000,000"),
@@ -109,7 +110,7 @@ def test_a_run_of_many_seeds_says_the_least_and_the_mean_and_a_seed_that_is_too_
     assert total.is_well
     assert "2,000 at least, 3,500 in the mean" in text
     assert "20 at least, 25.0 in the mean" in text
-    assert "1 seeds on SQLite" in text
+    assert "1 seed on SQLite" in text
     for few in (replace(PLAYED, seed=9, steps=1_999), replace(PLAYED, seed=10, faults=19)):
         total.add(few)
     assert not total.is_well
@@ -134,7 +135,7 @@ def test_a_row_that_nothing_met_is_explained_or_said_to_be_a_hole() -> None:
 
 
 def test_every_row_that_is_explained_is_a_transition_or_a_fault() -> None:
-    assert set(explained_rows()) <= {*every_transition(), *FAULTS}
+    assert set(ROWS) <= {*every_transition(), *FAULTS}
 
 
 def test_a_whole_run_with_coverage_fails_where_a_row_is_empty_and_not_explained(
@@ -168,7 +169,7 @@ def test_the_tables_have_a_row_for_every_transition_and_every_fault() -> None:
 def test_several_processes_play_what_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many, "CHUNK", 1)
     wish = Wish(faults=0)
-    alone, together = (play_all(range(1, 3), wish, jobs, lambda _: None) for jobs in (1, 2))
+    alone, together = (play_all(range(1, 3), wish, jobs, lambda *_: None) for jobs in (1, 2))
     assert (alone.seeds, alone.steps, alone.kinds) == (together.seeds, together.steps, together.kinds)
 
 

@@ -1,6 +1,7 @@
 """Which hub a command talks to, and with which token.
 
-The hub: `--hub`, else `TENURE_HUB`, else the one of this data folder. The token: `--token`, else `TENURE_TOKEN`, else the
+The hub: `--hub`, else `TENURE_HUB`, else the one of this data folder, else the one that this machine's node works for
+(`[node] hub_url`, or where it was enrolled). The token: `--token`, else `TENURE_TOKEN`, else the
 local token, which is only ever shown to the hub of the same data folder.
 """
 
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 from tenure.cli.invocation import Invocation
 from tenure.cli.process.data_files import HUB_PART, URL_FILE, local_hub_url, local_token
+from tenure.cli.process.joining import hub_elsewhere
 from tenure.errors import ConfigurationError, UnauthenticatedError
 
 
@@ -28,10 +30,11 @@ def address_of(cli: Invocation) -> Address:
         UnauthenticatedError: there is no token for it.
     """
     local = local_hub_url(cli.home)
-    url = cli.given.hub_url or cli.env.get("TENURE_HUB") or local
+    url = cli.given.hub_url or cli.env.get("TENURE_HUB") or local or hub_elsewhere(cli)
     if not url:
         raise ConfigurationError(
-            f"no hub runs on {cli.home}; start one with `tenure up`, or name one with --hub or TENURE_HUB",
+            f"no hub runs on {cli.home}; start one with `tenure up`, name the folder of one with --home or TENURE_HOME, or"
+            " one elsewhere with --hub, TENURE_HUB or `hub_url` under [node] in the settings",
             path=str(cli.home / HUB_PART / URL_FILE),
         )
     token = cli.given.hub_token or cli.env.get("TENURE_TOKEN")

@@ -138,7 +138,12 @@ class TaskOptions(NamedTuple):
     ] = False
     project: Annotated[
         str | None,
-        typer.Option("--project", metavar="NAME", help="Whose budget and share of the recipients it uses."),
+        typer.Option(
+            "--project",
+            metavar="NAME",
+            help="The project it belongs to, with its budget, its share of recipients and its readers; else the token's own project,"
+            " or `default`.",
+        ),
     ] = None
     priority: Annotated[
         int | None,

@@ -185,13 +185,21 @@ def shared_address(cli: Invocation, state: RepositoryState) -> str:
 
     if is_local(cli):
         return str(state.top_level)
+    place = shlex.quote(str(state.top_level))
     if state.remote is None:
         raise ConfigurationError(
-            f"the hub is elsewhere, and {state.top_level} has no remote that other machines could fetch from; add one, or"
-            " name a repository with --repo",
+            f"the hub is on another machine, so a node must fetch {state.top_level} over the network, and it has no remote to"
+            " fetch from. Push it where the nodes can read it"
+            f" (`git -C {place} remote add origin URL`, then `git -C {place} push origin HEAD`), and say the same again."
+            " If it has an address already, name that and a commit: --repo URL --base COMMIT",
             repository=str(state.top_level),
         )
-    cli.out.note(f"the node will fetch from {state.remote}; the base must have been pushed there")
+    where = (
+        ""
+        if is_remote(state.remote)
+        else ", which a node on another machine will not find: it is a folder here"
+    )
+    cli.out.note(f"the node will fetch from {state.remote}{where}; the base must have been pushed there")
     return state.remote
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenure import __version__
-from tenure.cli.asking.address import address_of
+from tenure.cli.asking.address import address_of, is_local
 from tenure.cli.check.finding import Finding, fail, ok, warn
 from tenure.cli.check.operating import check_operating
+from tenure.cli.process.data_files import HUB_PART, UP_PART
 from tenure.cli.process.trusting import trusted_by
 from tenure.cli.text.counting import counted
 from tenure.errors import TenureError
@@ -37,23 +38,49 @@ async def check_hub(cli: Invocation, settings: Settings) -> list[Finding]:
     try:
         address = address_of(cli)
     except TenureError as error:
-        return [warn("hub", error.message, "run `tenure up`, unless the hub is to be elsewhere")]
+        return [warn("hub", error.message, "run `tenure up`, or say where the hub is")]
     verify = trusted_by(cli, address.url)
     async with HubClient(address.url, address.token, timeout_s=WAIT_S, verify=verify) as hub:
         try:
             health = await hub.ready()
         except TenureError as error:
-            return [fail("hub", error.message, "run `tenure up`, or look into its log (hub/hub.log)")]
+            return [fail("hub", error.message, way_to_hub(cli, error))]
         found = [ok("hub", f"{address.url} answers, version {health.version}")]
         if health.version != __version__:
             found.append(
                 warn("version", f"the hub has {health.version}, this is {__version__}", "upgrade the older")
             )
-        return [*found, *await check_node(hub, settings.node.name), *await check_operating(hub)]
+        alone = is_local(cli) and holder(cli.home, HUB_PART) is not None and holder(cli.home, UP_PART) is None
+        node = await check_node(hub, settings.node.name, hub_alone=alone)
+        return [*found, *node, *await check_operating(hub)]
 
 
-async def check_node(hub: HubClient, name: str) -> list[Finding]:
-    """Is the token taken, and is this machine's node there?"""
+def no_node(name: str, others: int, *, hub_alone: bool) -> Finding:
+    """What it means that this machine has no node, where there are so many others."""
+    if hub_alone and others:
+        return ok(
+            "node", f"none of this machine, which has the hub only; {counted(others, 'node')} elsewhere"
+        )
+    do = "run `tenure node` here, or `tenure enroll` on other machines" if hub_alone else None
+    return warn("node", f"no node {name} is enrolled", do or "run `tenure up`, or `tenure enroll`")
+
+
+def way_to_hub(cli: Invocation, error: TenureError) -> str:
+    """What helps where the hub did not answer, as it was started and as it is reached."""
+    if error.facts.get("handshake") == "refused":
+        return "see what the message says; docs/guides/tls.md has every case"
+    if not is_local(cli):
+        return "is it up there, and is this its address (--hub, TENURE_HUB)?"
+    if holder(cli.home, UP_PART) is not None:
+        return f"`tenure up` runs here; look into the hub's log, {cli.home / HUB_PART / 'hub.log'}"
+    found = holder(cli.home, HUB_PART)
+    if found is not None:
+        return f"`tenure hub` runs here (process {found.pid}); look at what it says: its terminal, or its service's log"
+    return "start it: `tenure hub` (or its service) if it ran by itself, else `tenure up`"
+
+
+async def check_node(hub: HubClient, name: str, *, hub_alone: bool) -> list[Finding]:
+    """Is the token taken, and is this machine's node there? `hub_alone`: `tenure hub` runs here, which needs none."""
     try:
         nodes = await hub.nodes()
         recipients = await hub.recipients()
@@ -63,7 +90,7 @@ async def check_node(hub: HubClient, name: str) -> list[Finding]:
     found = [ok("token", "the hub takes our token")]
     mine = next((node for node in nodes if node.name == name and not node.revoked), None)
     if mine is None:
-        found.append(warn("node", f"no node {name} is enrolled", "run `tenure up`, or `tenure enroll`"))
+        found.append(no_node(name, sum(not node.revoked for node in nodes), hub_alone=hub_alone))
     elif mine.quarantined:
         found.append(fail("node", f"node {name} is quarantined", "see `tenure attention`"))
     else:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tenure.cli.check.finding import Finding, fail, ok, warn
 from tenure.cli.process.data_files import HUB_PART, NODES
+from tenure.cli.text.counting import counted
 from tenure.errors import TenureError
 from tenure.runtime.settings import Settings
 
@@ -111,7 +112,7 @@ def check_secrets(home: Path) -> Iterator[Finding]:
             do = f"run `chmod 600 {path}`, and issue a new token if others may have read it"
             yield fail("tokens", f"{path} can be read by others (mode {mode:04o})", do)
     if found:
-        yield ok("tokens", f"{len(found)} files with secrets in the data folder")
+        yield ok("tokens", f"{counted(len(found), 'file')} with secrets in the data folder")
 
 
 def check_port(settings: Settings, *, hub_runs: bool) -> Finding:

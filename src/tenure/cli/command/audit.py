@@ -11,6 +11,7 @@ import typer
 
 from tenure.cli.invocation import Invocation, command, commands_below, family
 from tenure.cli.process.data_files import DATABASE_FILE, HUB_PART
+from tenure.cli.text.counting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -61,7 +62,7 @@ def verify(
         if report.agrees:
             held = ", and holds the anchor" if known else ""
             cli.out.say(
-                f"the record agrees with itself: {report.head.events} events in {report.head.commit_no} commits,"
+                f"the record agrees with itself: {counted(report.head.events, 'event')} in {counted(report.head.commit_no, 'commit')},"
                 f" {report.rows} rows{held}"
             )
     return 0 if report.agrees else EXIT_OF[AuditError]
@@ -81,7 +82,7 @@ def head(cli: Invocation, database: DatabaseOption = None) -> None:
     cli.out.data(anchor)
     if not cli.out.json:
         cli.out.say(f"commit {anchor.commit_no}  {anchor.hash}")
-        cli.out.say(f"{anchor.events} events, up to {instant(anchor.wall_ms)}")
+        cli.out.say(f"{counted(anchor.events, 'event')}, up to {instant(anchor.wall_ms)}")
 
 
 @command(audit_app, "export")
@@ -108,7 +109,7 @@ def export(
                 count += 1
     cli.out.data({"file": str(output), "lines": count})
     if not cli.out.json:
-        cli.out.say(f"{count} lines in {output}")
+        cli.out.say(f"{counted(count, 'line')} in {output}")
 
 
 @contextmanager

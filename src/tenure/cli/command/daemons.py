@@ -16,8 +16,9 @@ from tenure.cli.invocation import Invocation, command, family
 if TYPE_CHECKING:
     from tenure.cli.process.node_wiring import NodeStart
     from tenure.node.daemon import Ready
+    from tenure.runtime.data_folder import DataFolder
     from tenure.runtime.settings import HubSettings
-    from tenure.servers.rest.serve import Listening
+    from tenure.servers.rest.serve import Bind, Listening
 
 NOISY = ("alembic", "httpcore", "httpx", "uvicorn")
 """Libraries whose news of every request and start would bury ours."""
@@ -48,7 +49,7 @@ def hub(cli: Invocation, ready_fd: ReadyOption = None) -> int:
 
 async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None) -> int:
     """Serves the hub of this data folder until it is asked to stop."""
-    from tenure.cli.process.data_files import HUB_PART, forget_local_hub, local_hub_url, write_local_hub
+    from tenure.cli.process.data_files import HUB_PART, forget_local_hub, write_local_hub
     from tenure.cli.process.hub_wiring import running_hub
     from tenure.cli.process.notify_wiring import notifying
     from tenure.cli.process.process_mark import write_mark
@@ -56,10 +57,9 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
     from tenure.cli.process.push_wiring import push_gate
     from tenure.cli.process.readiness import say_ready
     from tenure.servers.rest.app import create_app
-    from tenure.servers.rest.connection import Bounds
     from tenure.servers.rest.peer import Facing
     from tenure.servers.rest.rates import Rates
-    from tenure.servers.rest.serve import Bind, serve
+    from tenure.servers.rest.serve import serve
 
     os.umask(0o077)
     folder = cli.open_folder()
@@ -69,22 +69,14 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
         stop = stop_on_signals()
         look = provider_look(cli.settings.providers, folder.part(HUB_PART), cli.env)
         async with running_hub(folder, settings, look, companion) as hub:
-            bind = Bind(
-                host=settings.bind,
-                port=settings.port or last_port(local_hub_url(folder.root)),
-                tls_cert=settings.tls_cert,
-                tls_key=settings.tls_key,
-                client_ca=settings.tls_client_ca,
-                allow_insecure=settings.allow_insecure_bind,
-                bounds=Bounds(connections=bounded_connections()),
-            )
+            bind = bind_of(settings, folder)
 
             def on_ready(listening: Listening) -> None:
                 url = local_url(listening)
                 write_local_hub(folder, url)
                 say_ready(ready_fd, {"url": url, "incarnation": hub.identity.incarnation})
                 if ready_fd is None:
-                    tell_hub_ready(cli, url)
+                    tell_hub_ready(cli, url, listening.url)
 
             gate = push_gate(hub, look, folder.part(HUB_PART), cli.env)
             facing = Facing(
@@ -97,6 +89,35 @@ async def serve_hub(cli: Invocation, settings: HubSettings, ready_fd: int | None
             await serve(app, bind, stop, on_ready=on_ready, on_stopping=hub.let_go)
         forget_local_hub(folder)
     return 0
+
+
+def bind_of(settings: HubSettings, folder: DataFolder) -> Bind:
+    """Where it listens, within which bounds, and with which certificate; what it shows is left in the data folder."""
+    from tenure.cli.process.data_files import local_hub_url
+    from tenure.servers.rest.connection import Bounds
+    from tenure.servers.rest.serve import Bind
+
+    return Bind(
+        host=settings.bind,
+        port=settings.port or last_port(local_hub_url(folder.root)),
+        tls_cert=settings.tls_cert,
+        tls_key=settings.tls_key,
+        client_ca=settings.tls_client_ca,
+        allow_insecure=settings.allow_insecure_bind,
+        bounds=Bounds(connections=bounded_connections()),
+        on_certificate=partial(keep_certificate, folder),
+    )
+
+
+def keep_certificate(folder: DataFolder, pem: str) -> None:
+    """Leaves the certificate for commands on this machine. A full disk must not end a hub: it is tried again in seconds."""
+    from tenure.cli.process.data_files import keep_local_certificate
+    from tenure.errors import TenureError
+
+    try:
+        keep_local_certificate(folder, pem)
+    except (OSError, TenureError) as error:
+        log.warning("commands on this machine do not know the hub's certificate yet: %s", error)
 
 
 def warn_if_heard_by_all(settings: HubSettings) -> None:
@@ -118,10 +139,12 @@ def bounded_connections() -> int:
     return max(1, min(CONNECTIONS, allow_open_files(CONNECTIONS + OWN_FILES) - OWN_FILES))
 
 
-def tell_hub_ready(cli: Invocation, url: str) -> None:
-    cli.out.data({"hub": {"url": url, "home": str(cli.home)}})
+def tell_hub_ready(cli: Invocation, url: str, listens_on: str) -> None:
+    """`url`: how this machine reaches it; `listens_on`: what it is bound to."""
+    cli.out.data({"hub": {"url": url, "listens_on": listens_on, "home": str(cli.home)}})
     if not cli.out.json:
-        cli.out.say(f"the hub of {cli.home} listens on {url}")
+        here = "" if url == listens_on else f", every address of this machine; from here it is {url}"
+        cli.out.say(f"the hub of {cli.home} listens on {listens_on}{here}")
 
 
 def local_url(listening: Listening) -> str:

@@ -57,13 +57,16 @@ async def draw(
     A lane each for the person, the hub, every node and every provider; leases with their fences, heartbeats, what expired, what came
     late, effects and what became of them, questions and answers. Made of nothing but the record.
     """
+    from tenure.cli.local.result_file import write_result_file
+    from tenure.cli.text.counting import counted
+
     form = options.form or form_of(options.output, to_terminal=cli.out.is_terminal)
     story = await told(cli, task, details=options.every)
     picture = drawn(story, form, each=options.every, width=terminal_width(cli))
     if options.output is not None:
-        write(options.output, picture)
+        write_result_file(options.output, picture)
         cli.out.data({"task_id": story.task_id, "format": form, "path": str(options.output)})
-        cli.out.note(f"{options.output}: {story.events} events of {story.task_id}")
+        cli.out.note(f"{options.output}: {counted(story.events, 'event')} of {story.task_id}")
         return
     cli.out.data({"task_id": story.task_id, "format": form, "picture": picture})
     if not cli.out.json:
@@ -132,17 +135,3 @@ def terminal_width(cli: Invocation) -> int | None:
     import shutil
 
     return shutil.get_terminal_size().columns if cli.out.is_terminal else None
-
-
-def write(path: Path, picture: str) -> None:
-    """Writes the picture.
-
-    Raises:
-        InvalidError: it cannot be written there.
-    """
-    from tenure.errors import InvalidError
-
-    try:
-        path.write_text(picture, encoding="utf-8")
-    except OSError as error:
-        raise InvalidError(f"{path} cannot be written: {error.strerror}; name another file") from error

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 app = family()
 NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="The node's name.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")]
 BecauseOption = Annotated[str, typer.Option("--because", metavar="REASON", help="Why; it is kept.")]
 
 
@@ -66,19 +67,35 @@ def state_of(node: NodeBody) -> str:
 
 
 @command(nodes_app, "forget")
-async def forget(cli: Invocation, node: NodeArgument, because: BecauseOption) -> None:
-    """State that a machine is gone.
+async def forget(cli: Invocation, node: NodeArgument, because: BecauseOption, yes: YesOption = False) -> None:
+    """State that a machine is gone for good.
 
-    Its credential is refused from now on, and the places of what ran there are free. What ran there stays unknown until
-    you answer for it.
+    The hub refuses whatever this node says from now on, and a node that still runs ends. What runs there becomes unknown once
+    its lease is over and waits for your answer; its place is free then, that of what had ended before at once. Nothing
+    brings the node back: a machine that is not gone must be enrolled anew. For one that is only to rest: `tenure pause`.
     """
     from tenure.cli.asking.lookup import connected
+    from tenure.cli.command.resolving import is_meant
+    from tenure.cli.text.counting import counted
 
     async with connected(cli) as hub:
+        taken = sum(one.slots_used for one in await every_recipient(hub) if one.node == node)
+        runs = f"{counted(taken, 'run')} there" if taken else "nothing that runs there"
+        if (
+            taken
+            and not yes
+            and not is_meant(cli, f"{node} ends for good, with {runs}. Is the machine gone?")
+        ):
+            cli.out.note("nothing was done")
+            return
         done = await hub.forget_node(node, because)
-    cli.out.data({"node": node, "forgotten": True, "replayed": done.replayed})
+    cli.out.data({"node": node, "forgotten": True, "runs": taken, "replayed": done.replayed})
     if not cli.out.json:
-        cli.out.say(f"{node} is forgotten")
+        cli.out.say(f"{node} is forgotten, with {runs}; the hub refuses whatever it says from now on")
+    if taken:
+        cli.out.note(
+            "what it has not reported becomes unknown, if it is not yet: `tenure attention` will ask you"
+        )
 
 
 @command(nodes_app, "release")
@@ -93,14 +110,14 @@ async def release(cli: Invocation, node: NodeArgument, because: BecauseOption) -
         cli.out.say(f"{node} is released")
 
 
-@command(nodes_app, "renew-credential")
-def renew_credential(cli: Invocation) -> None:
+@command(nodes_app, "rotate-credential")
+def rotate_credential(cli: Invocation) -> None:
     """Give the node of this machine a new credential, at its next start.
 
     No lease is lost: what runs goes on while its node starts again. The hub refuses the old credential as soon as it has
     heard the new one.
     """
-    from tenure.node.delivery.renewal import FILE
+    from tenure.node.delivery.rotation import FILE
     from tenure.runtime.clock import RealClock
     from tenure.runtime.data_folder import write_atomically
     from tenure.runtime.ids import RealIds

@@ -164,11 +164,18 @@ async def rotate_key(cli: Invocation) -> None:
     there, with a space between, run this with that, and take the old one away. What is stored is the same as before; a
     credential that may have leaked is replaced at its provider and added again.
     """
+    from tenure.cli.text.counting import counted
+
     store = store_of(cli, make=True)
     count = await store.rotate_key()
     cli.out.data({"entries": count, "key": store.key_source})
-    if not cli.out.json:
-        cli.out.say(f"{count} stored credentials are under a new key now ({store.key_source})")
+    if cli.out.json:
+        return
+    if count:
+        entries = counted(count, "entry is", "entries are")
+        cli.out.say(f"{entries} under a new key now ({store.key_source})")
+    else:
+        cli.out.say(f"no credential is stored, so there was nothing to encrypt anew ({store.key_source})")
 
 
 def hub_part() -> str:

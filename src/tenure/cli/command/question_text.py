@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tenure.cli.text.counting import counted
 from tenure.cli.text.moment import shown_age
 from tenure.cli.text.more_room import raise_command, set_command
 from tenure.cli.text.tried import tried_lines
@@ -83,8 +84,8 @@ def tell_counts(cli: Invocation, counts: CountsBody) -> None:
     if counts.by_kind:
         cli.out.table(("kind", "open"), ((kind, str(number)) for kind, number in counts.by_kind.items()))
     cli.out.say(
-        f"opened in the last 24 hours: {counts.opened_last_day} ({counts.interruptions_last_day} interruptions); in the last "
-        f"7 days: {counts.opened_last_week} ({counts.interruptions_last_week} interruptions)"
+        f"opened in the last 24 hours: {counts.opened_last_day} ({counted(counts.interruptions_last_day, 'interruption')}); in the last "
+        f"7 days: {counts.opened_last_week} ({counted(counts.interruptions_last_week, 'interruption')})"
     )
     if not counts.complete:
         cli.out.note("there are more than were counted")

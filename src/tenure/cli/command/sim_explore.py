@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from tenure.cli.invocation import Invocation
+from tenure.cli.text.counting import counted
 
 if TYPE_CHECKING:
     from tenure.sim.explore.bounds import NamedWorld
@@ -58,6 +59,7 @@ def explore_worlds(
     state the rules are checked, and from every state something good must stay within reach. Ends with 1 if a rule is broken
     (with the shortest trace, also as a picture), and with 3 if a limit was hit.
     """
+    from tenure.cli.local.result_file import check_result_file
     from tenure.runtime.clock import RealClock
     from tenure.sim.explore.many import Wish, explore_all
     from tenure.sim.explore.worlds import WORLDS
@@ -67,6 +69,8 @@ def explore_worlds(
         cli.out.table(("world", "about"), ((one.name, one.about) for one in WORLDS.values()))
         return 0
     worlds = chosen(names, options)
+    if options.svg is not None:
+        check_result_file(options.svg)
     clock = RealClock()
     began_ns = clock.awake_ns()
     jobs = options.jobs or os.cpu_count() or 1
@@ -81,7 +85,8 @@ def explore_worlds(
     states, steps = sum(one.states for one in found), sum(one.steps for one in found)
     cpu_s = sum(one.cpu_s for one in found)
     cli.out.say(
-        f"{len(found)} worlds: {states:,} states, {steps:,} steps, {took_s:.0f} s on {jobs} processes"
+        f"{counted(len(found), 'world')}: {counted(states, 'state')}, {counted(steps, 'step')}, {took_s:.0f} s on"
+        f" {counted(jobs, 'process', 'processes')}"
         f" ({cpu_s:.0f} s of CPU)"
     )
     if not is_explained or any(one.violation is not None for one in found):
@@ -122,8 +127,8 @@ def told(one: Exploration) -> str:
     """A world in a line."""
     word = "BROKEN" if one.violation is not None else "holds" if one.complete else "NOT COMPLETE"
     return (
-        f"[{word}] {one.world}: {one.states:,} states, {one.steps:,} steps, depth {one.depth},"
-        f" {one.records:,} records of the hub, {one.seconds:.1f} s ({one.cpu_s:.1f} s of CPU)"
+        f"[{word}] {one.world}: {counted(one.states, 'state')}, {counted(one.steps, 'step')}, depth {one.depth},"
+        f" {counted(one.records, 'record')} of the hub, {one.seconds:.1f} s ({one.cpu_s:.1f} s of CPU)"
     )
 
 
@@ -145,9 +150,10 @@ def _plain(one: Exploration) -> dict[str, object]:
 
 
 def _tell_violation(cli: Invocation, world: NamedWorld, one: Exploration, svg: Path | None) -> None:
-    from tenure.cli.command.draw import Format, drawn, terminal_width, write
+    from tenure.cli.command.draw import Format, drawn, terminal_width
     from tenure.cli.drawing.draft import Told
     from tenure.cli.drawing.telling import story_of
+    from tenure.cli.local.result_file import write_result_file
     from tenure.sim.explore.story import moments_of
 
     if one.violation is None:
@@ -161,8 +167,8 @@ def _tell_violation(cli: Invocation, world: NamedWorld, one: Exploration, svg: P
         story = story_of(task_id, events)
         cli.out.say(drawn(story, Format.TEXT, width=terminal_width(cli)))
         if svg is not None and task_id == moments[0].task_id:
-            write(svg, drawn(story, Format.SVG))
-            cli.out.note(f"{svg}: {len(events)} events of {task_id}")
+            write_result_file(svg, drawn(story, Format.SVG))
+            cli.out.note(f"{svg}: {counted(len(events), 'event')} of {task_id}")
 
 
 def _tell_hits(cli: Invocation, found: list[Exploration], *, is_whole: bool) -> bool:

@@ -11,8 +11,8 @@ from tenure.cli.invocation import Invocation
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenure.sim.faults.fault import Fault
-    from tenure.sim.faults.found import Found
+    from tenure.sim.planted.fault import PlantedFault
+    from tenure.sim.planted.found import Found
 
 LIMIT = 400_000
 EXIT_ESCAPED = 1
@@ -40,7 +40,7 @@ async def hunt_faults(
     was raised is a crash and catches nothing. Ends with 1 if a fault escaped. Nothing on disk changes; each hunt is a
     process of its own.
     """
-    from tenure.sim.faults.hunting import hunted
+    from tenure.sim.planted.hunting import hunted
 
     wanted = chosen(names)
     if listed:
@@ -57,14 +57,14 @@ async def hunt_faults(
     return EXIT_ESCAPED if escaped else 0
 
 
-def chosen(names: Sequence[str] | None) -> list[Fault]:
+def chosen(names: Sequence[str] | None) -> list[PlantedFault]:
     """The faults of these names; all if none is given.
 
     Raises:
         InvalidError: there is no fault of that name.
     """
     from tenure.errors import InvalidError
-    from tenure.sim.faults.catalogue import catalogue
+    from tenure.sim.planted.catalogue import catalogue
 
     known = {one.name: one for one in catalogue()}
     unknown = [name for name in names or () if name not in known]
@@ -73,7 +73,7 @@ def chosen(names: Sequence[str] | None) -> list[Fault]:
     return [one for one in known.values() if not names or one.name in names]
 
 
-def _plain(one: Fault) -> dict[str, Any]:
+def _plain(one: PlantedFault) -> dict[str, Any]:
     return {
         "name": one.name,
         "rule": one.rule,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 
 from tenure.cli.invocation import Invocation
+from tenure.cli.text.counting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +92,7 @@ def run_seeds(cli: Invocation, what: WhatOptions, how: HowOptions) -> int:
         return (clock.awake_ns() - began_ns) / NS
 
     seeds = parse_seeds(what.seeds or DEFAULT_SEEDS)
-    total = play_all(seeds, wish, how.jobs, _told(cli, wish, took_s, how.every))
+    total = play_all(seeds, wish, how.jobs, _told(cli, took_s, how.every))
     _say_all(cli, total, took_s(), how)
     if total.failed and how.shrink:
         first = min(one.seed for one in total.failed)
@@ -135,8 +136,9 @@ def wished(what: WhatOptions) -> Wish:
 def check_choice(what: WhatOptions, how: HowOptions) -> None:
     """
     Raises:
-        InvalidError: options were given that do not go together.
+        InvalidError: options were given that do not go together, or a file cannot be written.
     """
+    from tenure.cli.local.result_file import check_result_file
     from tenure.errors import InvalidError
 
     named = {"--seed": what.seed, "--seeds": what.seeds, "--plan": what.plan}
@@ -149,6 +151,8 @@ def check_choice(what: WhatOptions, how: HowOptions) -> None:
         )
     if how.trace and what.seed is None and what.plan is None:
         raise InvalidError("--trace shows one seed or one plan; say which, with --seed or --plan.")
+    if how.save is not None:
+        check_result_file(how.save)
 
 
 def parse_seeds(text: str) -> range:
@@ -161,9 +165,13 @@ def parse_seeds(text: str) -> range:
 
     first, dots, last = text.partition("..")
     is_range = bool(dots) and all(one.isascii() and one.isdigit() and len(one) <= 18 for one in (first, last))
-    if not is_range or int(last) < int(first):
+    if not is_range:
         raise InvalidError(
             f"{text[:80]!r} is no range of seeds; write it as A..B, such as 1..100.", field="seeds"
+        )
+    if int(last) < int(first):
+        raise InvalidError(
+            f"{text!r} ends before it begins; the smaller seed stands first: {last}..{first}.", field="seeds"
         )
     seeds = range(int(first), int(last) + 1)
     if len(seeds) > MOST_SEEDS:
@@ -181,7 +189,7 @@ def _plan(path: Path | None, seed: int, wish: Wish) -> Plan:
 
 
 def _one(cli: Invocation, what: WhatOptions, wish: Wish, how: HowOptions) -> int:
-    from tenure.sim.run import telling
+    from tenure.sim.run import wording
     from tenure.sim.run.many import Sum
     from tenure.sim.run.playing import play
 
@@ -190,8 +198,9 @@ def _one(cli: Invocation, what: WhatOptions, wish: Wish, how: HowOptions) -> int
     cli.out.data({"seed": played.seed, "steps": played.steps, "faults": played.faults, "ledger": played.ledger,
                   "digest": played.digest, "found": played.found})  # fmt: skip
     cli.out.say(
-        f"seed {played.seed}: {played.steps:,} steps, {played.faults} faults, record in {played.ledger}, {played.tasks} Tasks,"
-        f" {played.starts} executions, {played.virtual_s:g} virtual seconds, trace {played.digest[:16]}"
+        f"seed {played.seed}: {counted(played.steps, 'step')}, {counted(played.faults, 'fault')}, record in {played.ledger},"
+        f" {counted(played.tasks, 'Task')}, {counted(played.starts, 'execution')}, {played.virtual_s:g} virtual seconds,"
+        f" trace {played.digest[:16]}"
     )
     if how.coverage:
         total = Sum(wish)
@@ -200,11 +209,11 @@ def _one(cli: Invocation, what: WhatOptions, wish: Wish, how: HowOptions) -> int
     if not played.found:
         return 0
     again = (
-        telling.again(played.seed, wish)
+        wording.again(played.seed, wish)
         if what.plan is None
         else f"tenure sim run --plan {what.plan} --trace"
     )
-    for line in telling.failure(played, again):
+    for line in wording.failure(played, again):
         cli.out.say(line)
     if how.shrink and not how.trace:
         _shrunk(cli, plan, how.save)
@@ -212,7 +221,8 @@ def _one(cli: Invocation, what: WhatOptions, wish: Wish, how: HowOptions) -> int
 
 
 def _shrunk(cli: Invocation, plan: Plan, save: Path | None) -> None:
-    from tenure.sim.run import telling
+    from tenure.cli.local.result_file import write_result_file
+    from tenure.sim.run import wording
     from tenure.sim.run.plan_file import plan_text
     from tenure.sim.run.playing import play
     from tenure.sim.run.shrinking import shrunk
@@ -220,35 +230,31 @@ def _shrunk(cli: Invocation, plan: Plan, save: Path | None) -> None:
     rule = play(plan, to_first=True).rule
     small, plays = shrunk(plan, lambda one: play(one, to_first=True).rule == rule)
     cli.out.say(
-        f"shrunk from {len(plan.faults)} faults and {len(plan.deeds)} deeds to {len(small.faults)} and {len(small.deeds)}, in"
-        f" {plays} plays; it still fails by {rule}:"
+        f"shrunk from {counted(len(plan.faults), 'fault')} and {counted(len(plan.deeds), 'deed')} to {len(small.faults)} and"
+        f" {len(small.deeds)}, in {counted(plays, 'play')}; it still fails by {rule}:"
     )
-    for line in telling.plan_lines(small):
+    for line in wording.plan_lines(small):
         cli.out.say(line)
     if save is not None:
-        save.write_text(plan_text(small), "utf-8")
+        write_result_file(save, plan_text(small))
         cli.out.say(f"again: tenure sim run --plan {save} --trace")
 
 
-def _told(cli: Invocation, wish: Wish, took_s: Callable[[], float], every: int) -> Callable[[Played], None]:
-    from tenure.sim.run import telling
-    from tenure.sim.run.many import Sum
+def _told(cli: Invocation, took_s: Callable[[], float], every: int) -> Callable[[Played, Sum], None]:
+    from tenure.sim.run import wording
 
-    total = Sum(wish)
-
-    def told(one: Played) -> None:
-        total.add(one)
+    def told(one: Played, total: Sum) -> None:
         if one.found:
-            for line in telling.failure(one, telling.again(one.seed, wish)):
+            for line in wording.failure(one, wording.again(one.seed, total.wish)):
                 cli.out.say(line)
         if total.seeds % every == 0:
-            cli.out.say(telling.progress(total, took_s()))
+            cli.out.say(wording.progress(total, took_s()))
 
     return told
 
 
 def _say_all(cli: Invocation, total: Sum, took_s: float, how: HowOptions) -> None:
-    from tenure.sim.run import telling
+    from tenure.sim.run import wording
 
     cli.out.data({"seeds": total.seeds, "steps": total.steps, "least_steps": total.least_steps, "faults": total.faults,
                   "least_faults": total.least_faults, "on_sqlite": total.on_sqlite, "took_s": round(took_s, 1),
@@ -256,12 +262,12 @@ def _say_all(cli: Invocation, total: Sum, took_s: float, how: HowOptions) -> Non
                   "coverage": total.coverage, "transitions": total.transitions})  # fmt: skip
     if how.coverage:
         _say_coverage(cli, total)
-    for line in telling.summary(total, took_s):
+    for line in wording.summary(total, took_s):
         cli.out.say(line)
 
 
 def _say_coverage(cli: Invocation, total: Sum) -> None:
-    from tenure.sim.run import telling
+    from tenure.sim.run import wording
 
-    for line in telling.coverage_tables(total):
+    for line in wording.coverage_tables(total):
         cli.out.say(line)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 import typer
 
 from tenure.cli.invocation import Invocation, command, commands_below, family
+from tenure.cli.text.counting import counted
 
 if TYPE_CHECKING:
     from tenure.cli.demo.stage import Stage
@@ -180,7 +181,8 @@ async def told_to_the_end(story: Story, stage: Stage) -> Tally:
     for finding in report.findings:
         story.say(str(finding))
     story.expect(
-        report.agrees, f"the record agrees with itself: {report.head.events} events, {report.rows} rows"
+        report.agrees,
+        f"the record agrees with itself: {counted(report.head.events, 'event')}, {counted(report.rows, 'row')}",
     )
     story.begin("", "Taking everything away")
     return Tally(len(stage.tasks), attempts, report.head.events, report.rows)

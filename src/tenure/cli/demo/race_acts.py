@@ -294,12 +294,13 @@ async def counted_by_all(story: Story, race: RaceStage) -> None:
 
 
 async def drawn_picture(story: Story, race: RaceStage) -> None:
-    from tenure.cli.command.draw import Format, drawn, told, write
+    from tenure.cli.command.draw import Format, drawn, told
+    from tenure.cli.local.result_file import write_result_file
 
     if race.picture is None:
         return
     picture = await told(race.stage.cli, race.task_id, details=False)
-    write(race.picture, drawn(picture, Format.SVG))
+    write_result_file(race.picture, drawn(picture, Format.SVG))
     story.facts["picture"] = str(race.picture)
     story.say(f"tenure draw {race.task_id} --output {race.picture}")
     story.expect(race.picture.is_file(), f"the picture is in {race.picture}")

@@ -1,7 +1,8 @@
 """The files in the data folder through which commands, hub, node and supervisor of one machine know each other.
 
-`hub/url` says where the hub of this folder listens, `hub/local.token` (mode 0600) lets this user talk to it without
-ceremony. `up/`, `hub/` and each `node/<name>/` hold a lock and the mark of the process that holds it.
+`hub/url` says where the hub of this folder listens, `hub/certificate.pem` by which certificate it is known if it speaks TLS,
+`hub/local.token` (mode 0600) lets this user talk to it without ceremony.
+`up/`, `hub/` and each `node/<name>/` hold a lock and the mark of the process that holds it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ UP_PART = "up"
 HUB_PART = "hub"
 NODES = "node"
 URL_FILE = "url"
+CERTIFICATE_FILE = "certificate.pem"
 DATABASE_FILE = "hub.db"
 SECRET_FILE = "secret"  # noqa: S105 - the name of a file
 TOKEN_FILE = "local.token"  # noqa: S105 - the name of a file
@@ -41,15 +43,36 @@ def write_local_hub(folder: DataFolder, url: str) -> None:
     write_atomically(folder.part(HUB_PART) / URL_FILE, url.encode() + b"\n", 0o600)
 
 
+def keep_local_certificate(folder: DataFolder, pem: str) -> None:
+    """Says which certificate the hub of this folder shows now. Costs one look where it says so already.
+
+    Raises:
+        StorageFullError: there is no room for it.
+        OSError: it cannot be written for another reason.
+    """
+    path = folder.part(HUB_PART) / CERTIFICATE_FILE
+    if not path.is_file() or path.read_bytes() != pem.encode():
+        write_atomically(path, pem.encode(), 0o600)
+
+
 def forget_local_hub(folder: DataFolder) -> None:
     """Nobody listens any more. The token stays: it is valid for the record, not for one run of the hub."""
-    with contextlib.suppress(OSError):
-        (folder.root / HUB_PART / URL_FILE).unlink()
+    for name in (URL_FILE, CERTIFICATE_FILE):
+        with contextlib.suppress(OSError):
+            (folder.root / HUB_PART / name).unlink()
 
 
 def local_hub_url(home: Path) -> str | None:
     """Where the hub of this folder listens, or listened last if it was killed; None where it was stopped or never ran."""
     return read_line(home / HUB_PART / URL_FILE)
+
+
+def local_certificate(home: Path, url: str) -> Path | None:
+    """The certificate that the hub at this address shows, where it is the hub of this folder; None where it is another, or one
+    that has left none here."""
+    path = home / HUB_PART / CERTIFICATE_FILE
+    is_own = url.rstrip("/") == (local_hub_url(home) or "").rstrip("/")
+    return path if is_own and path.is_file() else None
 
 
 def local_token(home: Path) -> str | None:

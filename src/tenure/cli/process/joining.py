@@ -42,10 +42,14 @@ def hub_of_node(cli: Invocation, *, local: bool) -> str:
         if own is None:
             raise ConfigurationError(f"no hub runs on {cli.home}; start it with `tenure up` or `tenure hub`")
         return own
+    return cli.given.hub_url or hub_elsewhere(cli) or own or cli.settings.node.hub_url
+
+
+def hub_elsewhere(cli: Invocation) -> str | None:
+    """The settings' `hub_url` if it is set, else where this machine's node was enrolled; None where neither is known."""
     settings = cli.settings.node
     named = settings.hub_url if settings.hub_url != NodeSettings().hub_url else None
-    enrolled = read_line(cli.home / node_part(settings.name) / HUB_FILE)
-    return cli.given.hub_url or named or enrolled or own or settings.hub_url
+    return named or read_line(cli.home / node_part(settings.name) / HUB_FILE)
 
 
 def is_own_hub(cli: Invocation, url: str) -> bool:

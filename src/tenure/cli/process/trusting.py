@@ -1,9 +1,15 @@
-"""Whom this machine trusts to be its hub, and what it shows of itself."""
+"""Whom this machine trusts to be its hub, and what it shows of itself.
+
+The hub of this data folder leaves there the certificate that it shows. Whoever listens at that hub's address must have the key of
+exactly this certificate: that is more than any CA can say, so no CA need be named, and the address need not stand in it. Any
+other hub is checked as usual: a CA that is trusted, and the name by which it was asked."""
 
 from __future__ import annotations
 
 import ssl
 from typing import TYPE_CHECKING
+
+from tenure.cli.process.data_files import local_certificate
 
 if TYPE_CHECKING:
     from tenure.cli.invocation import Invocation
@@ -24,7 +30,9 @@ def trusted_by(cli: Invocation, url: str, *, shows: bool = False) -> bool | ssl.
     # Reading all trusted certificates takes longer than the rest of a command, and plain HTTP asks for none.
     if not url.startswith("https:"):
         return False
-    from tenure.client.trust import tls_context
+    from tenure.client.trust import pinned_context, tls_context
 
     node = cli.settings.node
-    return tls_context(ca_file_of(cli), node.tls_cert if shows else None, node.tls_key if shows else None)
+    files = (node.tls_cert, node.tls_key) if shows else (None, None)
+    own = local_certificate(cli.home, url)
+    return pinned_context(str(own), *files) if own else tls_context(ca_file_of(cli), *files)

@@ -7,7 +7,7 @@ the hub knows them. Which token goes with them:
 - one that was sent: itself. If the hub does not know it, the first enrolment never arrived, the node was forgotten, or this
   is another hub. With a join token the node then enrols anew; under a new credential if it was enrolled before, since a
   forgotten one stays refused;
-- one that is to be replaced (`renewal`): itself, with the new one beside it. If the hub does not know it any more, it may be
+- one that is to be replaced (`rotation`): itself, with the new one beside it. If the hub does not know it any more, it may be
   that the answer to this was lost before: the new one.
 
 A hub that is away is asked again, for as long as it takes; what runs on this machine meanwhile is kept by its runners.
@@ -24,7 +24,7 @@ from tenure.core.clock import IdSource
 from tenure.errors import ConflictError, OutcomeUnknownError, UnauthenticatedError, UnavailableError
 from tenure.node.delivery.mirror import Mirror
 from tenure.node.delivery.mirrored import Identity
-from tenure.node.delivery.renewal import Renewal
+from tenure.node.delivery.rotation import Rotation
 from tenure.node.link import HubLegs
 from tenure.node.pacing import Backoff, pause
 from tenure.wire.legs import EnrollReply, EnrollRequest
@@ -37,10 +37,10 @@ log = logging.getLogger(__name__)
 @final
 class Entering:
     def __init__(
-        self, legs: HubLegs, mirror: Mirror, ids: IdSource, join_token: str | None, renewal: Renewal
+        self, legs: HubLegs, mirror: Mirror, ids: IdSource, join_token: str | None, rotation: Rotation
     ) -> None:
         """`join_token`: what lets a new node in; None where there is none."""
-        self._renewal = renewal
+        self._rotation = rotation
         self._legs = legs
         self._mirror = mirror
         self._ids = ids
@@ -80,11 +80,11 @@ class Entering:
         Raises:
             UnauthenticatedError: the hub does not know it, and there is no join token.
         """
-        new = self._renewal.wanted()
+        new = self._rotation.wanted()
         try:
             reply = await self._said(request, new or identity.credential, identity.credential)
         except UnauthenticatedError as error:
-            reply = await self._renewed_before(request, new) if new is not None else None
+            reply = await self._rotated_before(request, new) if new is not None else None
             if reply is not None:
                 return reply
             if self._join_token is None:
@@ -98,7 +98,7 @@ class Entering:
             await self._keep(new)
         return reply
 
-    async def _renewed_before(self, request: EnrollRequest, new: str) -> EnrollReply | None:
+    async def _rotated_before(self, request: EnrollRequest, new: str) -> EnrollReply | None:
         try:
             reply = await self._said(request, new, new)
         except UnauthenticatedError:
@@ -107,8 +107,8 @@ class Entering:
         return reply
 
     async def _keep(self, new: str) -> None:
-        await self._mirror.renew_credential(new)
-        self._renewal.is_done()
+        await self._mirror.rotate_credential(new)
+        self._rotation.is_done()
         log.info("the node has a new credential; the old one is refused from now on")
 
     async def _fresh(self, identity: Identity) -> Identity:

@@ -163,7 +163,7 @@ class Mirror:
         """The hub does not know the old one (any more): a node that was forgotten enrolls under a new one."""
         await self._write(_NEW_CREDENTIAL, [(credential,)])
 
-    async def renew_credential(self, credential: str) -> None:
+    async def rotate_credential(self, credential: str) -> None:
         await self._write("UPDATE identity SET credential = ?", [(credential,)])
 
     # -- Deliveries

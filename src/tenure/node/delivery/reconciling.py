@@ -42,7 +42,7 @@ _STAGES = {
 log = logging.getLogger(__name__)
 
 
-class Told(NamedTuple):
+class Listed(NamedTuple):
     """What a snapshot said of a Delivery, and where it stood then: it goes on while the answer is on its way."""
 
     holding: Holding
@@ -122,7 +122,7 @@ class Reconciling:
     async def _compare(self) -> bool:
         """Tells and heeds; False where the hub has heard a newer snapshot."""
         self._count += 1
-        told = {one.delivery_id: Told(one, one.phase, told_of(one)) for one in self._holdings}
+        told = {one.delivery_id: Listed(one, one.phase, told_of(one)) for one in self._holdings}
         request = ws.ReconcileRequest(
             incarnation=self._incarnation,
             sequence=(self.generation << GENERATION_BITS) + self._count,
@@ -136,7 +136,7 @@ class Reconciling:
         await self._release(released)
         return True
 
-    async def _heed(self, told: Told, advice: str) -> bool:
+    async def _heed(self, told: Listed, advice: str) -> bool:
         """Does what is advised; True where the row may be let go.
 
         Advice on what has moved on since it was told is out of date; the next snapshot asks again. A row goes only once the

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, TypeVar, final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import httpx
 
@@ -77,7 +77,7 @@ class ContextFetcher:
         return tuple(inputs)
 
     async def _copied(self, uri: str, target: Path) -> str:
-        parts = urlsplit(uri)
+        parts = parts_of(uri)
         if parts.scheme in {"http", "https"}:
             if self._make_client is None:
                 raise ConfigurationError(
@@ -106,7 +106,9 @@ class ContextFetcher:
                     async for chunk in response.aiter_bytes():
                         await self._in_executor(partial(copy.add, chunk))
                     return copy.digest
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+        except httpx.InvalidURL as error:
+            raise ConfigurationError(f"context {uri!r} is no address: {error}", uri=uri) from error
+        except (httpx.HTTPError, TimeoutError) as error:
             raise UnavailableError(f"context {uri} could not be fetched: {error!r}", uri=uri) from error
 
     def _in_executor(self, work: Callable[[], T]) -> Awaitable[T]:
@@ -192,6 +194,7 @@ async def answered(client: httpx.AsyncClient, uri: str) -> AsyncGenerator[httpx.
         httpx.HTTPError: there is none.
     """
     request = client.build_request("GET", uri, headers=PLAIN)
+    refuse_elsewhere(uri, request.url)
     for _ in range(REDIRECTS + 1):
         response = await client.send(request, stream=True, follow_redirects=False)
         try:
@@ -201,9 +204,20 @@ async def answered(client: httpx.AsyncClient, uri: str) -> AsyncGenerator[httpx.
         finally:
             await response.aclose()
         request = response.next_request
-        if request.url.scheme not in {"http", "https"}:
-            raise ConfigurationError(f"context {uri}: redirected to {str(request.url)[:200]!r}", uri=uri)
+        refuse_elsewhere(uri, request.url)
     raise ConfigurationError(f"context {uri}: more than {REDIRECTS} redirects", uri=uri)
+
+
+def refuse_elsewhere(uri: str, url: httpx.URL) -> None:
+    """Refuses what leads out of the web. The library reads an address by rules of its own, so its first one is asked, too.
+
+    Raises:
+        ConfigurationError: it does.
+    """
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise ConfigurationError(
+            f"context {uri!r} leads to {str(url)[:200]!r}, which is not on the web", uri=uri
+        )
 
 
 def refuse_status(uri: str, status_code: int) -> None:
@@ -233,7 +247,23 @@ def refuse_packed(uri: str, response: httpx.Response) -> None:
         )
 
 
+def parts_of(uri: str) -> SplitResult:
+    """The parts of an address.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    try:
+        return urlsplit(uri)
+    except ValueError as error:  # a bracket without its other one, or a host of signs that no host has
+        raise ConfigurationError(f"context {uri!r} is no address: {error}", uri=uri) from error
+
+
 def file_name(uri: str) -> str:
-    """A plain name for the copy, by the last part of the address."""
-    last = unquote(urlsplit(uri).path).rstrip("/").rsplit("/", 1)[-1]
+    """A plain name for the copy, by the last part of the address.
+
+    Raises:
+        ConfigurationError: it is no address.
+    """
+    last = unquote(parts_of(uri).path).rstrip("/").rsplit("/", 1)[-1]
     return _UNFIT.sub("-", last)[-NAME_CHARACTERS:].lstrip(".") or "input"

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
+import sys
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -28,9 +31,11 @@ from tenure.client.agent import AgentClient, told_to
 from tenure.errors import InvalidError, NotFoundError, TenureError
 from tenure.servers.mcp import tools as ours
 from tenure.servers.mcp.argument import schema_of
+from tenure.servers.mcp.framing import MESSAGE_BYTES, Bounded, Lines
 from tenure.servers.mcp.voice import Voice
 
 PATH = "/mcp"
+SESSIONS = 64
 INSTRUCTIONS = """\
 You work on a task that Tenure runs. Call task_context first: it says what you are to do and what you may do outside.
 Whatever is to happen outside your worktree (pull requests, comments, labels, statuses, merges, webhooks) goes through
@@ -114,14 +119,19 @@ def refused(text: str) -> CallToolResult:
 
 async def serve_stdio(server: Server[Any]) -> None:
     """Serve one client over standard input and output, until it closes them."""
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    # The library asks for a file; what it does with one is to go through its lines.
+    lines: Any = Lines(partial(os.read, sys.stdin.fileno()))
+    async with stdio_server(stdin=lines) as (incoming, outgoing):
+        bounded = Bounded(incoming, outgoing)
+        await server.run(bounded, bounded.answers(), server.create_initialization_options())
 
 
 def http_app(server: Server[Any], token: str) -> App:
     """The streamable HTTP application at `/mcp`, for whoever shows the token. Hosts and origins other than this machine
     are refused (a page in a browser must not reach it)."""
-    inner: Any = server.streamable_http_app(streamable_http_path=PATH)
+    inner: Any = server.streamable_http_app(
+        streamable_http_path=PATH, max_request_body_size=MESSAGE_BYTES, max_sessions=SESSIONS
+    )
 
     async def app(scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] != "http" or shows(scope, token):

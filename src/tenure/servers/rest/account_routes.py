@@ -11,8 +11,9 @@ from tenure.core.access import Role
 from tenure.hub.account_desk import AccountDesk
 from tenure.hub.operating_desk import OperatingDesk
 from tenure.servers.rest import example
-from tenure.servers.rest.gate import Connection, HubRequest, desks_of, needs
+from tenure.servers.rest.gate import HubRequest, desks_of, needs
 from tenure.servers.rest.json_body import JsonBody
+from tenure.servers.rest.peer import Connection
 from tenure.wire.accounts import (
     AccountBody,
     AccountRequest,

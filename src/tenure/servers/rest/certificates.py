@@ -9,6 +9,7 @@ none. To shut out one machine at once, forget its node: that is judged at each r
 
 from __future__ import annotations
 
+import re
 import ssl
 from pathlib import Path
 from typing import final
@@ -21,16 +22,19 @@ LOOK_S = 5.0
 log = structlog.get_logger(__name__)
 
 Seen = tuple[tuple[int, int, int] | None, ...]
+ONE_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----")
 
 
 @final
 class Certificates:
-    """Of one server that has begun with these files. `client_ca`: whom those who show a certificate must have it from."""
+    """Of one server that has begun with these files. `client_ca`: whom those who show a certificate must have it from.
+    `shown`: the server's own certificate (PEM), without those of its CAs and without the key; None where it cannot be read."""
 
     def __init__(self, context: ssl.SSLContext, cert: str, key: str | None, client_ca: str | None) -> None:
         self._context = context
         self._cert, self._key, self._client_ca = cert, key, client_ca
         self._seen = self._told = self._look()
+        self.shown = _first_of(cert)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         if client_ca is not None:
             # Who resumes a session is not asked for a certificate again, also when it has run out since. In TLS 1.2 the server
@@ -53,6 +57,7 @@ class Certificates:
             self._told = seen
             return False
         self._seen = self._told = seen
+        self.shown = _first_of(self._cert)
         log.info("the certificate's files have changed; from now on the new ones count", tls_cert=self._cert)
         return True
 
@@ -66,6 +71,15 @@ class Certificates:
     def _look(self) -> Seen:
         files = (self._cert, self._key, self._client_ca)
         return tuple(_identity(one) if one is not None else None for one in files)
+
+
+def _first_of(path: str) -> str | None:
+    """The first certificate of a file, which is the one that is shown; the others are those of CAs."""
+    try:
+        found = ONE_CERTIFICATE.search(Path(path).read_text(encoding="ascii", errors="replace"))
+    except OSError:
+        return None
+    return None if found is None else f"{found.group()}\n"
 
 
 def _identity(path: str) -> tuple[int, int, int] | None:

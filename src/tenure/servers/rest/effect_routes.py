@@ -14,7 +14,6 @@ from tenure.hub.effect_desk import EffectDesk
 from tenure.hub.effects.capability import Capability
 from tenure.servers.rest import example
 from tenure.servers.rest.gate import (
-    Connection,
     HubRequest,
     count,
     desks_of,
@@ -24,6 +23,7 @@ from tenure.servers.rest.gate import (
     whole_hub,
 )
 from tenure.servers.rest.json_body import JsonBody
+from tenure.servers.rest.peer import Connection
 from tenure.wire import effects as wire
 
 Decision = Annotated[wire.DecisionRequest, Body(examples=[example.DECISION])]

@@ -4,29 +4,26 @@ It runs before a byte of the body is read, so that nobody without a token can ma
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-from litestar.connection import ASGIConnection, Request
+from litestar.connection import Request
 from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 from litestar.params import QueryParameter
 from msgspec.structs import replace
 
 from tenure.core.access import Role
-from tenure.core.origin import ADDRESS_LENGTH, CLIENT_LENGTH, Origin
 from tenure.errors import FaultError, ForbiddenError, InvalidError
 from tenure.hub.access import Principal, refuse_no_node, require
 from tenure.hub.api import Api
 from tenure.hub.legs import Legs, check_contract
 from tenure.hub.service import Hub
 from tenure.servers.rest.desks import Desks
-from tenure.servers.rest.peer import Facing, check_node
+from tenure.servers.rest.peer import Connection, address_of, check_node, facing_of, origin_of
 from tenure.wire.legs import CONTRACT_HEADER
 
 HubRequest = Request[Principal, Any, State]
-Connection = ASGIConnection[Any, Principal, Any, State]
 ROLE = "tenure_role"
 WHOLE = "tenure_whole"
 DESKS = "tenure.desks"
@@ -145,39 +142,6 @@ def counted(app: Any) -> Any:
     return counting
 
 
-def origin_of(connection: Connection, who: Principal) -> Origin:
-    """From where a request came: its token, its address, and what its program calls itself."""
-    client = connection.headers.get("user-agent", "")
-    return Origin(
-        credential=who.credential_id or "",
-        address=address_of(connection)[:ADDRESS_LENGTH],
-        client="".join(one for one in client if one.isprintable())[:CLIENT_LENGTH],
-    )
-
-
-def facing_of(connection: Connection) -> Facing:
-    return cast("Facing", connection.app.state["facing"])
-
-
-def address_of(connection: Connection) -> str:
-    """The address of whoever sent this, behind the proxies that the settings trust: the last one that is none of them."""
-    direct = connection.scope["client"]
-    address = direct[0] if direct is not None else ""
-    trusted = facing_of(connection).proxies
-    named = ",".join(connection.headers.getall("x-forwarded-for", [])).split(",")
-    while address in trusted and named and is_address(named[-1].strip()):
-        address = named.pop().strip()
-    return address
-
-
-def is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
 def role_of(handler: BaseRouteHandler) -> Role | None:
     """The role that a handler needs; None where any token or none will do."""
     guards: list[Any] = list(cast("Any", handler).guards or ())
@@ -195,7 +159,7 @@ async def speaks(connection: Connection, handler: BaseRouteHandler) -> None:
     refuse_unknown_parameters(connection, handler)
     who = connection.scope["user"] = await authenticated(connection)
     refuse_no_node(who)
-    check_node(connection.scope, facing_of(connection), who.name)
+    check_node(connection, who.name)
     check_contract(connection.headers.get(CONTRACT_HEADER))
 
 

@@ -8,7 +8,7 @@ from litestar import post
 from litestar.params import JSONBody
 
 from tenure.servers.rest.connection import has_ended
-from tenure.servers.rest.gate import HubRequest, enrolls, facing_of, legs_of, speaks
+from tenure.servers.rest.gate import HubRequest, enrolls, legs_of, speaks
 from tenure.servers.rest.json_body import LegBody
 from tenure.servers.rest.peer import check_node
 from tenure.wire import legs as ws
@@ -19,7 +19,7 @@ TAGS = ["legs"]
 @post(ws.ENROLL, dto=LegBody, guards=[enrolls], status_code=200, tags=TAGS, summary="A start of a node")
 async def enroll(request: HubRequest, data: JSONBody[ws.EnrollRequest]) -> ws.EnrollReply:
     """First with a join token as bearer, later with the node's own credential."""
-    check_node(request.scope, facing_of(request), data.name)
+    check_node(request, data.name)
     return await legs_of(request).enroll(request.user, data)
 
 

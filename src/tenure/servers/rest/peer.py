@@ -1,4 +1,6 @@
-"""Who is at the other end of a connection, as far as its certificate says.
+"""Where a request comes from: its address, what its program calls itself, and what its certificate says.
+
+What a request says of itself is believed only of proxies that the settings name.
 
 The server lets in whoever shows no certificate, since people come with tokens alone; one that is shown was checked against
 the hub's `tls_client_ca` in the handshake, and a wrong one has ended it there. Here is decided who must have shown one:
@@ -7,13 +9,19 @@ group, and says only that its holder is one of them."""
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Any, cast
 
+from litestar.connection import ASGIConnection
+from litestar.datastructures import State
 from msgspec import Struct
 
+from tenure.core.origin import ADDRESS_LENGTH, CLIENT_LENGTH, Origin
 from tenure.errors import ForbiddenError
+from tenure.hub.access import Principal
 from tenure.servers.rest.rates import Rates
 
+Connection = ASGIConnection[Any, Principal, Any, State]
 _PEER = "tenure.peer"
 
 
@@ -49,15 +57,16 @@ def with_peer(app: Any, certificate: dict[str, Any] | None) -> Any:
     return told
 
 
-def check_node(scope: Any, facing: Facing, name: str) -> None:
+def check_node(connection: Connection, name: str) -> None:
     """Did the node of this name show what it must?
 
     Raises:
         ForbiddenError: it showed no certificate, or another machine's.
     """
-    if not facing.nodes_show_certificates:
+    if not facing_of(connection).nodes_show_certificates:
         return
-    shown = cast("Peer | None", scope.get(_PEER))
+    scope: dict[str, Any] = cast("Any", connection.scope)
+    shown: Peer | None = scope.get(_PEER)
     if shown is None:
         raise ForbiddenError(
             "this hub takes nodes only with a certificate of its CA for nodes: set `node.tls_cert` and `node.tls_key`.",
@@ -68,3 +77,36 @@ def check_node(scope: Any, facing: Facing, name: str) -> None:
             f"the certificate is that of {', '.join(shown.names[:5])}, not of node {name[:80]}.",
             node=name[:80],
         )
+
+
+def origin_of(connection: Connection, who: Principal) -> Origin:
+    """From where a request came: its token, its address, and what its program calls itself."""
+    client = connection.headers.get("user-agent", "")
+    return Origin(
+        credential=who.credential_id or "",
+        address=address_of(connection)[:ADDRESS_LENGTH],
+        client="".join(one for one in client if one.isprintable())[:CLIENT_LENGTH],
+    )
+
+
+def facing_of(connection: Connection) -> Facing:
+    return cast("Facing", connection.app.state["facing"])
+
+
+def address_of(connection: Connection) -> str:
+    """The address of whoever sent this, behind the proxies that the settings trust: the last one that is none of them."""
+    direct = connection.scope["client"]
+    address = direct[0] if direct is not None else ""
+    trusted = facing_of(connection).proxies
+    named = ",".join(connection.headers.getall("x-forwarded-for", [])).split(",")
+    while address in trusted and named and is_address(named[-1].strip()):
+        address = named.pop().strip()
+    return address
+
+
+def is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -12,8 +12,9 @@ from tenure.core.access import Role
 from tenure.hub.explanation_desk import ExplanationDesk
 from tenure.hub.policy_desk import PolicyDesk
 from tenure.servers.rest import example
-from tenure.servers.rest.gate import Connection, HubRequest, desks_of, needs
+from tenure.servers.rest.gate import HubRequest, desks_of, needs
 from tenure.servers.rest.json_body import JsonBody
+from tenure.servers.rest.peer import Connection
 from tenure.wire.policies import ChoiceBody, ChoiceRequest, ExplanationBody, PolicyBody, PolicyRequest
 
 REPLAYED = {

@@ -11,9 +11,10 @@ from litestar.params import Body, FromPath, QueryParameter
 from tenure.core.access import Role
 from tenure.hub.schedule_desk import MOST_OCCURRENCES, OCCURRENCES, ScheduleDesk
 from tenure.servers.rest import example
-from tenure.servers.rest.gate import Connection, HubRequest, desks_of, needs
+from tenure.servers.rest.gate import HubRequest, desks_of, needs
 from tenure.servers.rest.json_body import JsonBody
 from tenure.servers.rest.operator_routes import Because
+from tenure.servers.rest.peer import Connection
 from tenure.wire.schedules import OccurrenceBody, ScheduleBody, ScheduleRequest
 
 OCCURRENCES_ASKED = {"minimum": 1, "maximum": MOST_OCCURRENCES}

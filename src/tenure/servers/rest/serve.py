@@ -17,6 +17,7 @@ import uvicorn
 from msgspec import Struct
 
 from tenure.errors import ConfigurationError, InsecureBindError, UnavailableError
+from tenure.runtime.own_certificate import show_certificate
 from tenure.runtime.settings import is_loopback
 from tenure.servers.rest.certificates import LOOK_S, Certificates
 from tenure.servers.rest.connection import Bounds, bounded
@@ -30,7 +31,8 @@ PORTS = range(65_536)
 class Bind(Struct, frozen=True, kw_only=True):
     """Where to listen, and within which bounds. `port` 0 takes a free one. `tls_cert` and `tls_key` are PEM files.
     `client_ca`: whoever shows a certificate must have it from one of these CAs; whether one is needed is for the routes to
-    say (`peer`)."""
+    say (`peer`). `on_certificate` is told the certificate (PEM) that is shown, before the first connection and every few
+    seconds from then on, so that who could not keep it once can do so later; it must not raise."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -39,6 +41,7 @@ class Bind(Struct, frozen=True, kw_only=True):
     client_ca: str | None = None
     allow_insecure: bool = False
     bounds: Bounds = Bounds()
+    on_certificate: Callable[[str], None] = lambda _: None
 
 
 class Listening(Struct, frozen=True):
@@ -76,6 +79,7 @@ async def serve(
         running = asyncio.ensure_future(server.serve(sockets=[listener]))
         stopping = asyncio.ensure_future(stop.wait())
         shown = _certificates(server.config, bind)
+        _tell_certificate(shown, bind)
         try:
             await _first_of(running, stopping, listening)
             if listening.done():
@@ -84,6 +88,7 @@ async def serve(
             while not await _first_of(running, stopping, within_s=LOOK_S if shown else None):
                 if shown:
                     shown.renew()
+                    _tell_certificate(shown, bind)
         finally:
             stopping.cancel()
             on_stopping()
@@ -136,6 +141,9 @@ def open_socket(bind: Bind) -> Any:
 
 
 def _config(app: Any, bind: Bind, grace_s: float) -> uvicorn.Config:
+    if bind.tls_cert is not None:
+        # The library would let OpenSSL ask the terminal for a key's passphrase.
+        show_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), bind.tls_cert, bind.tls_key)
     try:
         config = uvicorn.Config(
             refuse_ambiguous(app),
@@ -143,7 +151,7 @@ def _config(app: Any, bind: Bind, grace_s: float) -> uvicorn.Config:
             ssl_keyfile=bind.tls_key,
             ssl_ca_certs=bind.client_ca,
             ssl_cert_reqs=ssl.CERT_OPTIONAL if bind.client_ca else ssl.CERT_NONE,
-            # It believes whoever asks from this machine, unasked; whom to believe is for the gate (`address_of`).
+            # It believes whoever asks from this machine, unasked; whom to believe `peer.address_of` says.
             proxy_headers=False,
             http=bounded(bind.bounds),
             ws="none",
@@ -167,6 +175,11 @@ def _certificates(config: uvicorn.Config, bind: Bind) -> Certificates | None:
     if config.ssl is None or bind.tls_cert is None:
         return None
     return Certificates(config.ssl, bind.tls_cert, bind.tls_key, bind.client_ca)
+
+
+def _tell_certificate(files: Certificates | None, bind: Bind) -> None:
+    if files is not None and files.shown is not None:
+        bind.on_certificate(files.shown)
 
 
 async def _first_of(*waiting: asyncio.Future[Any], within_s: float | None = None) -> bool:

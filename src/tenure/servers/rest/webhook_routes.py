@@ -13,7 +13,8 @@ from tenure.errors import IdempotencyMismatchError, TooLargeError, Unauthenticat
 from tenure.hub.problem import problem_of
 from tenure.hub.webhook_desk import WebhookDesk
 from tenure.providers.inbound import Message
-from tenure.servers.rest.gate import Connection, HubRequest, address_of, facing_of, refuse_unknown_parameters
+from tenure.servers.rest.gate import HubRequest, refuse_unknown_parameters
+from tenure.servers.rest.peer import Connection, address_of, facing_of
 from tenure.servers.rest.problem import problem_response
 from tenure.wire.codec import encode
 from tenure.wire.webhooks import WebhookBody

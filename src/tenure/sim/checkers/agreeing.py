@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
-from tenure.sim.checkers.telling import told
+from tenure.sim.checkers.retelling import retold
 from tenure.sim.checkers.words import ENDED
 
 HOLDS = ("durable", "frozen")
@@ -12,7 +12,7 @@ RULE = "Every event speaks of what there is, and what was read last of a Task th
 
 
 def look(history: History, notes: Notes) -> None:
-    record = told(history)
+    record = retold(history)
     if record is None:
         return
     for event in record.unfounded:

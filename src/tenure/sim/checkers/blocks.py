@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from msgspec import Struct
 
-from tenure.sim.checkers.entry import Ack, Answer, Call, Entry, Read, Report, Revoked
+from tenure.sim.checkers.entry import NEVER, Ack, Answer, Call, Entry, Read, Report, Revoked
 from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.words import FINAL_ANSWERS, RECORDED, UNKNOWN
@@ -17,7 +17,6 @@ from tenure.sim.checkers.writes import accepted, grants
 
 HOLDS = ("no_guess",)
 RULE = "Between the moment an outcome is known to be unknown and its answer, its recipient gets no grant and no receipt."
-NEVER = 1 << 63
 
 
 class Unknown(Struct, frozen=True):

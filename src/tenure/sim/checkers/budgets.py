@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tenure.sim.checkers.entry import Exhausted, Made, Raised, Told
+from tenure.sim.checkers.entry import Exhausted, Made, Raised, Unseen
 from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.retries import is_automatic
@@ -31,7 +31,7 @@ def look(history: History, notes: Notes) -> None:
 
 
 def _after_the_end(history: History, notes: Notes) -> None:
-    told: dict[str, list[Told]] = defaultdict(list)
+    told: dict[str, list[Unseen]] = defaultdict(list)
     for kind in (Exhausted, Raised, Made):
         for one in history.of(kind):
             told[one.task_id].append(one)

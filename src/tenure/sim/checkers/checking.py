@@ -44,7 +44,7 @@ from tenure.sim.checkers import (
 from tenure.sim.checkers.finding import Finding
 from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
-from tenure.sim.checkers.telling import completed, told
+from tenure.sim.checkers.retelling import completed, retold
 
 
 class Checker(Struct, frozen=True):
@@ -107,7 +107,7 @@ def looked_at(history: History) -> dict[str, int]:
 
 
 def _judged(history: History) -> Iterator[Notes]:
-    record = told(history)
+    record = retold(history)
     told_of = [("", history)]
     if record is not None:
         told_of = [("", completed(history, record)), ("record: ", record.history)]

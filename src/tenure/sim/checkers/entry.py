@@ -1,6 +1,6 @@
 """What was seen from outside: the entries of a history.
 
-`Call` is a request with its answer; `Sight` is something that was seen to happen at an instant. Instants are integers of
+`Call` is a request with its answer; `Happening` is something that was seen to happen at an instant. Instants are integers of
 one clock for the whole history (a counter of the simulator, a monotonic clock in nanoseconds); they are only ever compared.
 Two calls of which neither ended before the other began are concurrent, and nothing is concluded from their order.
 
@@ -15,6 +15,9 @@ from typing import Any
 from msgspec import Struct
 
 from tenure.sim.checkers.view import EffectView, GrantView, ItemView, TaskView
+
+NEVER = 1 << 63
+"""After every instant."""
 
 
 class Reply(StrEnum):
@@ -161,13 +164,13 @@ class Read(Call, frozen=True, kw_only=True, tag="read"):
     every_item: bool = False
 
 
-class Sight(Entry, frozen=True, kw_only=True):
+class Happening(Entry, frozen=True, kw_only=True):
     """Something that happened at an instant."""
 
     at: int
 
 
-class Start(Sight, frozen=True, kw_only=True, tag="start"):
+class Start(Happening, frozen=True, kw_only=True, tag="start"):
     """An execution began on a machine. `marker`: what its processes carry."""
 
     machine: str
@@ -178,7 +181,7 @@ class Start(Sight, frozen=True, kw_only=True, tag="start"):
     fence: int
 
 
-class End(Sight, frozen=True, kw_only=True, tag="end"):
+class End(Happening, frozen=True, kw_only=True, tag="end"):
     """An execution ended. `how`: `exited`, `killed`, …"""
 
     machine: str
@@ -186,7 +189,7 @@ class End(Sight, frozen=True, kw_only=True, tag="end"):
     how: str = ""
 
 
-class Applied(Sight, frozen=True, kw_only=True, tag="applied"):
+class Applied(Happening, frozen=True, kw_only=True, tag="applied"):
     """A provider did something. `key`: the idempotency key that it was called with. `caller`: who called."""
 
     provider: str
@@ -194,14 +197,6 @@ class Applied(Sight, frozen=True, kw_only=True, tag="applied"):
     target: str = ""
     identity: str = ""
     caller: str = ""
-
-
-class Fault(Sight, frozen=True, kw_only=True, tag="fault"):
-    """What was done to the system: `crash`, `restart`, `freeze`, `cut`, …, and to which part of it."""
-
-    what: str
-    where: str
-    detail: str = ""
 
 
 class Recorded(Entry, frozen=True, kw_only=True, tag="recorded"):
@@ -218,26 +213,26 @@ class Recorded(Entry, frozen=True, kw_only=True, tag="recorded"):
     covers: str | None = None
 
 
-class Told(Sight, frozen=True, kw_only=True):
+class Unseen(Happening, frozen=True, kw_only=True):
     """What nobody outside sees happen; the record tells it."""
 
     task_id: str
 
 
-class Voided(Told, frozen=True, kw_only=True, tag="voided"):
+class Voided(Unseen, frozen=True, kw_only=True, tag="voided"):
     """A grant that nobody had acknowledged was taken back. `fence`: of the Task from then on."""
 
     delivery_id: str
     fence: int
 
 
-class Expired(Told, frozen=True, kw_only=True, tag="expired"):
+class Expired(Unseen, frozen=True, kw_only=True, tag="expired"):
     """A lease ran out: its Attempt is suspect."""
 
     delivery_id: str
 
 
-class Revoked(Told, frozen=True, kw_only=True, tag="revoked"):
+class Revoked(Unseen, frozen=True, kw_only=True, tag="revoked"):
     """A lease was ended without a report. `fence`: of the Task from then on."""
 
     number: int
@@ -246,7 +241,7 @@ class Revoked(Told, frozen=True, kw_only=True, tag="revoked"):
     fence: int
 
 
-class Late(Told, frozen=True, kw_only=True, tag="late"):
+class Late(Unseen, frozen=True, kw_only=True, tag="late"):
     """A word of a holder was kept as late. `fence`: the one that it showed."""
 
     delivery_id: str
@@ -254,22 +249,22 @@ class Late(Told, frozen=True, kw_only=True, tag="late"):
     what: str = ""
 
 
-class Made(Told, frozen=True, kw_only=True, tag="made"):
+class Made(Unseen, frozen=True, kw_only=True, tag="made"):
     """An Attempt was made. `by`: who gave the reason for it; None for the first."""
 
     number: int
     by: str | None = None
 
 
-class Exhausted(Told, frozen=True, kw_only=True, tag="exhausted"):
+class Exhausted(Unseen, frozen=True, kw_only=True, tag="exhausted"):
     """The budget is used up."""
 
 
-class Raised(Told, frozen=True, kw_only=True, tag="raised"):
+class Raised(Unseen, frozen=True, kw_only=True, tag="raised"):
     """A person has given it more."""
 
 
-class Alive(Sight, frozen=True, kw_only=True, tag="alive"):
+class Alive(Happening, frozen=True, kw_only=True, tag="alive"):
     """A process that was there at the end. `marker`: of the execution that it belongs to, None if of none."""
 
     machine: str
@@ -277,7 +272,7 @@ class Alive(Sight, frozen=True, kw_only=True, tag="alive"):
     marker: str | None = None
 
 
-class Settled(Sight, frozen=True, kw_only=True, tag="settled"):
+class Settled(Happening, frozen=True, kw_only=True, tag="settled"):
     """All faults were healed and there was time enough: what is read from here on is final."""
 
 
@@ -304,7 +299,6 @@ AnyEntry = (
     | Start
     | End
     | Applied
-    | Fault
     | Recorded
     | Voided
     | Expired

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tenure.sim.checkers.entry import Call, Entry, Recorded, Sight
+from tenure.sim.checkers.entry import Call, Entry, Happening, Recorded
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ def line(entry: Entry) -> str:
             when = f"[{entry.began}..{'' if entry.ended is None else entry.ended}]"
             who = f" by {said.pop('client')} ->"
             kind = f"{kind}{who} {entry.reply}"
-        case Sight():
+        case Happening():
             when = f"[{entry.at}]"
         case Recorded():
             when = f"[#{entry.seq}]"

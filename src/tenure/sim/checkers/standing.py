@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from tenure.sim.checkers.entry import Begin, Settle
+from tenure.sim.checkers.entry import NEVER, Begin, Settle
 from tenure.sim.checkers.history import History
 from tenure.sim.checkers.words import ABSENT
 from tenure.sim.checkers.writes import accepted
-
-NEVER = 1 << 63
 
 
 class Standing(Struct, frozen=True):

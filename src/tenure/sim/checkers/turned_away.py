@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tenure.sim.checkers.entry import Ack, Claim, Late, Report, Revoked, Voided
+from tenure.sim.checkers.entry import NEVER, Ack, Claim, Late, Report, Revoked, Voided
 from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.words import DELIVERED, HANDED_BACK, RECORDED
 
 HOLDS = ("expiry_is_suspect", "one_owner")
 RULE = "A report or renewal under the fence of a confirmed Delivery is late only once that lease has ended."
-NEVER = 1 << 63
 WORDS = frozenset({"report", "renew"})
 """Not what an agent asks for: the agent of a machine that was declared gone is turned away before its lease has ended."""
 

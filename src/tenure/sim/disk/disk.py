@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast, final
 import apsw
 
 from tenure.sim.disk.driver import DiskConnection, raise_as_sqlite3
-from tenure.sim.disk.faults import FAILED, NEVER, Faults, Op, refuse
+from tenure.sim.disk.failures import FAILED, NEVER, Failures, Op, refuse
 from tenure.sim.disk.file import DiskFile, Keeping
 from tenure.sim.disk.vfs import DiskVfs
 
@@ -40,7 +40,7 @@ class SimulatedDisk:
         self.checkpoint_frames: int | None = None
         """How long a log grows before it is folded in, in place of what `PRAGMA wal_autocheckpoint` asks for: a short run
         would never come to it."""
-        self.faults = Faults()
+        self.failures = Failures()
         self._rng = rng
         self._pass_ns = pass_ns
         self._slow: dict[Op, int] = {}
@@ -157,19 +157,19 @@ class SimulatedDisk:
             self.counts["writes torn"] += loss.torn
             self.counts["writes reordered"] += loss.reordered
             self.counts["sizes lost"] += loss.cut
-        self.faults.forget()
-        self.faults.is_off, self.faults.cut_at = False, NEVER
+        self.failures.forget()
+        self.failures.is_off, self.failures.cut_at = False, NEVER
 
     def cut_power(self, after: int) -> None:
         """After so many more operations that change something there is no power: all fail until `crash`."""
-        self.faults.cut_at = self.faults.changes + after
+        self.failures.cut_at = self.failures.changes + after
 
     def fail(
         self, op: Op | None, after: int = 0, times: int = 1, name: str = "", then_cut: int | None = None
     ) -> None:
         """After so many more operations of this kind, fail so many. `op` None is any that changes something; `name` is how
         the file's name ends (`-wal`). `then_cut`: so many changes after the last of them the power goes."""
-        self.faults.plan(op, after, times, name, then_cut)
+        self.failures.plan(op, after, times, name, then_cut)
 
     def set_budget(self, total_bytes: int | None) -> None:
         """How much all files together may hold; None is without end. What is there already stays."""
@@ -196,12 +196,12 @@ class SimulatedDisk:
     @property
     def counts(self) -> Counter[str]:
         """How often each thing happened, by name; of operations, how many were begun."""
-        return self.faults.counts
+        return self.failures.counts
 
     @property
     def changes(self) -> int:
         """How many operations that change something were begun."""
-        return self.faults.changes
+        return self.failures.changes
 
     @property
     def used_bytes(self) -> int:
@@ -223,10 +223,14 @@ class SimulatedDisk:
         Raises:
             apsw.Error: it fails.
         """
+        if self._begins(op, path):
+            refuse(FAILED[op])
+
+    def _begins(self, op: Op, path: str) -> bool:
+        """Is it to fail?"""
         if op in self._slow:
             self.wait_ns(self._slow[op])
-        if self.faults.meet(op, path):
-            refuse(FAILED[op])
+        return self.failures.meet(op, path)
 
     def wait_ns(self, nanoseconds: int) -> None:
         if self._pass_ns is not None:
@@ -244,7 +248,7 @@ class SimulatedDisk:
         """
         file = self._names.get(path)
         if file is not None:
-            if self.faults.is_off:
+            if self.failures.is_off:
                 refuse(apsw.SQLITE_CANTOPEN)
             return file
         if not may_create:
@@ -271,9 +275,7 @@ class SimulatedDisk:
         Raises:
             apsw.Error: it fails, or there is no room for all of it.
         """
-        if Op.WRITE in self._slow:
-            self.wait_ns(self._slow[Op.WRITE])
-        if self.faults.meet(Op.WRITE, path):
+        if self._begins(Op.WRITE, path):
             some = self._rng.randrange(len(data)) // 512 * 512
             if some and self._rng.random() < 0.5:
                 file.write(data[:some], offset)
@@ -296,9 +298,7 @@ class SimulatedDisk:
         Raises:
             apsw.Error: it fails. Some of what waited was written, the rest never will be.
         """
-        if Op.SYNC in self._slow:
-            self.wait_ns(self._slow[Op.SYNC])
-        if self.faults.meet(Op.SYNC, path):
+        if self._begins(Op.SYNC, path):
             file.fail_sync(self._rng)
             refuse(FAILED[Op.SYNC])
         if self.lies:
@@ -333,10 +333,10 @@ class SimulatedDisk:
         self._unsynced_names.clear()
 
     def _let_go(self, owner: str | None) -> None:
-        self.faults.is_silent = True
+        self.failures.is_silent = True
         try:
             for connection in list(self._connections):
                 if owner is None or connection.owner == owner:
                     connection.die()
         finally:
-            self.faults.is_silent = False
+            self.failures.is_silent = False

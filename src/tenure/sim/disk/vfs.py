@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, final
 
 import apsw
 
-from tenure.sim.disk.faults import Op
+from tenure.sim.disk.failures import Op
 
 if TYPE_CHECKING:
     from tenure.sim.disk.file import DiskFile

@@ -50,7 +50,7 @@ ALWAYS_NEWS = frozenset({AttentionKind.UNKNOWN, AttentionKind.EXHAUSTED})
 the same."""
 
 
-class Sight(Struct, frozen=True):
+class Surroundings(Struct, frozen=True):
     """What the form of one entity needs to know of the others: the instant, each node's live incarnation, the places in the
     queue, and when each circuit opened."""
 
@@ -86,7 +86,7 @@ class Sight(Struct, frozen=True):
 
 def canonical_world(world: World, now: Now) -> World:
     """The canonical form of a world as it is at `now`."""
-    sight = sight_of(world, now)
+    around = surroundings_of(world, now)
     found = World()
     for kind, entities in world.entities.items():
         form = _FORMS.get(kind)
@@ -94,14 +94,14 @@ def canonical_world(world: World, now: Now) -> World:
             found.entities[kind] = {key: _late(one) for key, one in entities.items() if _is_read(world, one)}
         elif kind is Attention:
             found.entities[kind] = {
-                key: _attention(one, sight)
+                key: _attention(one, around)
                 for key, one in entities.items()
                 if one.open or one.closed_by is not None
             }
         elif form is None or not entities:
             found.entities[kind] = entities
         else:
-            found.entities[kind] = {key: form(one, sight) for key, one in entities.items()}
+            found.entities[kind] = {key: form(one, around) for key, one in entities.items()}
     return found
 
 
@@ -114,7 +114,7 @@ def world_key(world: World) -> bytes:
 _encode: Callable[[Any], bytes] = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
-def sight_of(world: World, now: Now) -> Sight:
+def surroundings_of(world: World, now: Now) -> Surroundings:
     """What forms of this world's entities look at."""
     past = sorted(
         {
@@ -126,11 +126,13 @@ def sight_of(world: World, now: Now) -> Sight:
     places = {ready: W - len(past) + place for place, ready in enumerate(past)}
     opened = max((one.opened_at_ms for one in world.every(Circuit) if not one.is_closed), default=None)
     live = {one.node_id: one.incarnation for one in world.every(Node)}
-    return Sight(now, live, places, opened)
+    return Surroundings(now, live, places, opened)
 
 
-def _task(task: Task, sight: Sight) -> Task:
-    ready = sight.places.get(task.ready_at_ms, sight.instant(task.ready_at_ms)) if not task.is_terminal else W
+def _task(task: Task, around: Surroundings) -> Task:
+    ready = (
+        around.places.get(task.ready_at_ms, around.instant(task.ready_at_ms)) if not task.is_terminal else W
+    )
     over = task.is_terminal
     return replace(
         task,
@@ -141,8 +143,8 @@ def _task(task: Task, sight: Sight) -> Task:
         ended_at_ms=_stamp(task.ended_at_ms),
         end_reason="it ended" if over else None,
         voided_offers=0 if over else task.voided_offers,
-        deadline_ms=None if task.deadline_ms is None else sight.instant(task.deadline_ms),
-        due_at_ms=None if task.due_at_ms is None else sight.instant(task.due_at_ms),
+        deadline_ms=None if task.deadline_ms is None else around.instant(task.deadline_ms),
+        due_at_ms=None if task.due_at_ms is None else around.instant(task.due_at_ms),
         tally=Tally()
         if over
         else replace(task.tally, used=replace(task.tally.used, wall_ms=0), interruptions=0),
@@ -154,7 +156,7 @@ def _stamp(at_ms: int | None) -> int | None:
     return None if at_ms is None else W
 
 
-def _attempt(attempt: Attempt, _sight: Sight) -> Attempt:
+def _attempt(attempt: Attempt, _around: Surroundings) -> Attempt:
     return replace(
         attempt,
         created_at_ms=W,
@@ -164,18 +166,18 @@ def _attempt(attempt: Attempt, _sight: Sight) -> Attempt:
     )
 
 
-def _delivery(delivery: Delivery, sight: Sight) -> Delivery:
+def _delivery(delivery: Delivery, around: Surroundings) -> Delivery:
     claimed = W
-    if sight.opened is not None:
-        claimed = W - 1 if delivery.claimed_at_ms > sight.opened else W - 3
+    if around.opened is not None:
+        claimed = W - 1 if delivery.claimed_at_ms > around.opened else W - 3
     over = delivery.ended_at_ms is not None
     return replace(
         delivery,
         granted_to=LIVE,
-        acknowledged_by=_received_by(delivery, sight, over=over),
-        due_at_ms=None if delivery.due_at_ms is None else sight.instant(delivery.due_at_ms),
-        term=_OVER if over else sight.term(delivery.term),
-        cancel_term=sight.maybe(delivery.cancel_term),
+        acknowledged_by=_received_by(delivery, around, over=over),
+        due_at_ms=None if delivery.due_at_ms is None else around.instant(delivery.due_at_ms),
+        term=_OVER if over else around.term(delivery.term),
+        cancel_term=around.maybe(delivery.cancel_term),
         counter=0 if over else delivery.counter,
         progress_at_ms=W,
         usage=replace(delivery.usage, wall_s=0.0),
@@ -196,11 +198,11 @@ LONG_OVER = Term(W - 9 * TICK_MS, 0, HUB, NOW.awake_ms - 9 * TICK_MS)
 _OVER = Term(W, 0, HUB, NOW.awake_ms)
 
 
-def _received_by(delivery: Delivery, sight: Sight, *, over: bool) -> IncarnationId | None:
+def _received_by(delivery: Delivery, around: Surroundings, *, over: bool) -> IncarnationId | None:
     by = delivery.acknowledged_by
     if by is None:
         return None
-    return LIVE if over or by == sight.live.get(delivery.node_id) else EARLIER
+    return LIVE if over or by == around.live.get(delivery.node_id) else EARLIER
 
 
 def _end_reason(delivery: Delivery) -> str | None:
@@ -211,7 +213,7 @@ def _end_reason(delivery: Delivery) -> str | None:
     return reason if delivery.state is DeliveryState.VOID and reason in ANSWERED_BY_VOID else "over"
 
 
-def _node(node: Node, _sight: Sight) -> Node:
+def _node(node: Node, _around: Surroundings) -> Node:
     return replace(
         node,
         incarnation=LIVE if node.incarnation else node.incarnation,
@@ -221,11 +223,11 @@ def _node(node: Node, _sight: Sight) -> Node:
     )
 
 
-def _recipient(recipient: Recipient, _sight: Sight) -> Recipient:
+def _recipient(recipient: Recipient, _around: Surroundings) -> Recipient:
     return replace(recipient, declared_at_ms=W)
 
 
-def _attention(item: Attention, _sight: Sight) -> Attention:
+def _attention(item: Attention, _around: Surroundings) -> Attention:
     """One that has closed by itself is as if it had never been: it is news when it is asked again."""
     is_plain = item.kind in ALWAYS_NEWS
     return replace(
@@ -251,42 +253,42 @@ def _late(late: Late) -> Late:
     return replace(late, current_fence=0, incarnation=EARLIER, heard_at_ms=W)
 
 
-def _hub(hub: Hub, _sight: Sight) -> Hub:
+def _hub(hub: Hub, _around: Surroundings) -> Hub:
     return replace(hub, incarnation=HUB, starts=1, started_at_ms=W)
 
 
-def _effect(effect: Effect, sight: Sight) -> Effect:
+def _effect(effect: Effect, around: Surroundings) -> Effect:
     by, ended, looked = effect.called_by, effect.has_ended, effect.not_found_term is not None
     return replace(
         effect,
-        called_by=None if by is None or ended else HUB if by == sight.now.hub else GONE_HUB,
+        called_by=None if by is None or ended else HUB if by == around.now.hub else GONE_HUB,
         code=effect.code if effect.code == "rejected" else None,
         reason=None,
-        call_term=None if ended else LONG_OVER if looked else sight.maybe(effect.call_term, SLACK_MS),
-        not_found_term=None if ended else sight.maybe(effect.not_found_term, TICK_MS),
+        call_term=None if ended else LONG_OVER if looked else around.maybe(effect.call_term, SLACK_MS),
+        not_found_term=None if ended else around.maybe(effect.not_found_term, TICK_MS),
         due_at_ms=None if effect.due_at_ms is None else W,
         intended_at_ms=W,
         settled_at_ms=_stamp(effect.settled_at_ms),
     )
 
 
-def _account(account: Account, _sight: Sight) -> Account:
+def _account(account: Account, _around: Surroundings) -> Account:
     return replace(account, since_ms=W, turns=0.0, used=replace(account.used, wall_ms=0))
 
 
-def _circuit(circuit: Circuit, sight: Sight) -> Circuit:
-    return replace(circuit, opened_at_ms=W - 2, until_ms=sight.instant(circuit.until_ms))
+def _circuit(circuit: Circuit, around: Surroundings) -> Circuit:
+    return replace(circuit, opened_at_ms=W - 2, until_ms=around.instant(circuit.until_ms))
 
 
-def _gate(gate: Gate, _sight: Sight) -> Gate:
+def _gate(gate: Gate, _around: Surroundings) -> Gate:
     return replace(gate, since_ms=W)
 
 
-def _review(review: Review, _sight: Sight) -> Review:
+def _review(review: Review, _around: Surroundings) -> Review:
     return replace(review, challenged_at_ms=W, answered_at_ms=_stamp(review.answered_at_ms))
 
 
-_FORMS: dict[type[Entity], Callable[[Any, Sight], Any]] = {
+_FORMS: dict[type[Entity], Callable[[Any, Surroundings], Any]] = {
     Task: _task,
     Attempt: _attempt,
     Delivery: _delivery,

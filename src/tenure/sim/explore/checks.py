@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple, final
 
 from tenure.sim.explore.bounds import Bound
-from tenure.sim.explore.machine import ALIVE, Machine, Row, Run
+from tenure.sim.explore.machine import ALIVE, Machine, Phase, Row, Run
 from tenure.sim.explore.numbers import Numbers
 from tenure.sim.explore.provider import Provider
 from tenure.sim.explore.step import FIRST_MACHINE, State
@@ -16,9 +17,17 @@ if TYPE_CHECKING:
     from tenure.sim.explore.facts import HubFacts
     from tenure.sim.explore.hub import Hub
 
-Masks = tuple[int, int, int, int, int, int]
-"""Bits by place of the grant: it runs, it is alive (also paused), it was started ever, it was started twice, its row is
-missing, the node has done with it."""
+
+class Masks(NamedTuple):
+    """Of one machine, bits by place of the grant: it runs, it is alive (also paused), it was started ever, it was started
+    twice, its row is missing, the node has done with it."""
+
+    runs: int
+    lives: int
+    started: int
+    twice: int
+    rowless: int
+    closed: int
 
 
 @final
@@ -39,13 +48,13 @@ class Checks:
         found = self._masks.get(machine)
         if found is None:
             held = self._machines[machine].held
-            found = self._masks[machine] = (
-                sum(1 << place for place, one in enumerate(held) if one.run is Run.RUNNING),
-                sum(1 << place for place, one in enumerate(held) if one.run in ALIVE),
-                sum(1 << place for place, one in enumerate(held) if one.starts),
-                sum(1 << place for place, one in enumerate(held) if one.starts > 1),
-                sum(1 << place for place, one in enumerate(held) if one.row is Row.NONE),
-                sum(1 << place for place, one in enumerate(held) if one.row is Row.CLOSED),
+            found = self._masks[machine] = Masks(
+                runs=_bits(one.run is Run.RUNNING for one in held),
+                lives=_bits(one.run in ALIVE for one in held),
+                started=_bits(one.starts > 0 for one in held),
+                twice=_bits(one.starts > 1 for one in held),
+                rowless=_bits(one.row is Row.NONE for one in held),
+                closed=_bits(one.row is Row.CLOSED for one in held),
             )
         return found
 
@@ -62,21 +71,21 @@ class Checks:
         facts = self._hub.facts(hub)
         if facts.silent:
             return f"never_silent: why says nothing of {', '.join(facts.silent)}"
-        started = _each(masks, 2)
-        if any(one[3] for one in masks) or len(set(started)) != len(started):
+        started = _places(one.started for one in masks)
+        if any(one.twice for one in masks) or len(set(started)) != len(started):
             return "no_start_before_handoff: one Delivery was started twice"
         attempts = [facts.attempt_of[place] for place in started]
         if len(set(attempts)) != len(attempts):
             return "no_start_before_handoff: one Attempt was started under two grants"
-        tasks = [facts.attempt_of[place][0] for place in _each(masks, 0)]
+        tasks = [facts.attempt_of[place][0] for place in _places(one.runs for one in masks)]
         if len(set(tasks)) != len(tasks) and not self._may_overlap:
             return "one_owner: two harnesses run for one Task at once"
-        if any(one[1].bit_count() > self._bound.capacity for one in masks):
+        if any(one.lives.bit_count() > self._bound.capacity for one in masks):
             return "block and slot: more trees are alive on a recipient than its capacity"
         if (
             not self._loses_rows
             and not self._bound.machines_gone
-            and any(one[1] & facts.marks.received & ~facts.marks.slots for one in masks)
+            and any(one.lives & facts.marks.received & ~facts.marks.slots for one in masks)
         ):
             return "block and slot: a slot is free whose tree is alive"
         return self._judged_rows(facts, masks)
@@ -84,9 +93,9 @@ class Checks:
     def _judged_rows(self, facts: HubFacts, masks: tuple[Masks, ...]) -> str:
         """A receipt speaks of a row that is there, unless disks are lost or copied."""
         for place, node in enumerate(() if self._loses_rows else facts.node_of):
-            if (facts.marks.received & facts.held & masks[node][4]) >> place & 1:
+            if (facts.marks.received & facts.held & masks[node].rowless) >> place & 1:
                 return "durable: the hub holds a receipt for a row that the node does not have"
-            if (facts.held & masks[node][5]) >> place & 1:
+            if (facts.held & masks[node].closed) >> place & 1:
                 return "durable: a node has done with what it has not reported"
         return ""
 
@@ -117,15 +126,19 @@ class Checks:
         what, number = truth
         machines = state[FIRST_MACHINE:]
         if what == "tree":
-            return not any(self.masks(one)[1] >> number & 1 for one in machines) and not any(
+            return not any(self.masks(one).lives >> number & 1 for one in machines) and not any(
                 self._machines[one].held[number].spawned for one in machines
             )
         if what == "there":
             provider = self._providers[state[1]]
             return bool(provider.applied) is bool(number) and not provider.may_land
-        return self._machines[machines[number]].phase.name == "GONE"
+        return self._machines[machines[number]].phase is Phase.GONE
 
 
-def _each(masks: tuple[Masks, ...], which: int) -> list[int]:
+def _bits(are: Iterable[bool]) -> int:
+    return sum(1 << place for place, is_so in enumerate(are) if is_so)
+
+
+def _places(masks: Iterable[int]) -> list[int]:
     """The places whose bit is set, of every machine."""
-    return [place for one in masks for place in range(one[which].bit_length()) if one[which] >> place & 1]
+    return [place for mask in masks for place in range(mask.bit_length()) if mask >> place & 1]

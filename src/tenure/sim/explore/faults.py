@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 (CRASH, DEATH, DISK, GONE, CLONE, SUSPEND, RESTART, SLEEP, STEP) = range(len(FAULTS))
 
 
-class Fault(NamedTuple):
+class MachineFault(NamedTuple):
     """A fault of one machine."""
 
     which: int
@@ -92,24 +92,24 @@ def _after(
     return Next(label, tuple(after), wrong)
 
 
-def machine_faults(machine: Machine, bound: Bound) -> Iterator[Fault]:
+def machine_faults(machine: Machine, bound: Bound) -> Iterator[MachineFault]:
     """What may happen to one machine. An idle one loses nothing that matters."""
     if all(one.is_blank or one.row in (Row.CLOSED, Row.RELEASED) for one in machine.held):
         return
     if machine.phase is Phase.UP:
-        yield Fault(CRASH, "the daemon crashes", crashed(machine))
-        yield Fault(DISK, "the disk is lost", without_disk(machine))
+        yield MachineFault(CRASH, "the daemon crashes", crashed(machine))
+        yield MachineFault(DISK, "the disk is lost", without_disk(machine))
     if machine.phase in (Phase.UP, Phase.DOWN) and bound.machines_gone:
-        yield Fault(GONE, "the machine never comes back", never_back(machine, runners_live=False))
+        yield MachineFault(GONE, "the machine never comes back", never_back(machine, runners_live=False))
         if any(one.run in ALIVE for one in machine.held):
-            yield Fault(
+            yield MachineFault(
                 GONE,
                 "the machine is cut off for ever, its runners live on",
                 never_back(machine, runners_live=True),
             )
     for place, held in enumerate(machine.held):
         if held.run in ALIVE:
-            yield Fault(DEATH, f"the runner of d_{place + 1} dies", machine.having(place, _dead(held)))
+            yield MachineFault(DEATH, f"the runner of d_{place + 1} dies", machine.having(place, _dead(held)))
 
 
 def _dead(held: Held) -> Held:

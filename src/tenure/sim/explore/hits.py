@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from tenure.core.events import Event
 from tenure.sim.explore.faults import most_of
 from tenure.sim.explore.graph import Graph
 from tenure.sim.explore.step import FAULTS
+from tenure.sim.transition import every_transition
 
 if TYPE_CHECKING:
     from tenure.sim.explore.product import Product
@@ -30,11 +30,6 @@ class Hits(Struct, frozen=True):
     events: dict[str, dict[str, int]] = {}
     steps: dict[str, int] = {}
     possible: dict[str, frozenset[str]] = {}
-
-
-def every_kind() -> tuple[str, ...]:
-    """Every kind of event that the core has, by name."""
-    return tuple(sorted(str(one.__struct_config__.tag) for one in get_args(Event)))
 
 
 def hits_of(product: Product, graph: Graph) -> Hits:
@@ -65,7 +60,7 @@ def _names(counts: tuple[int, ...]) -> tuple[str, ...]:
 
 def summed(many: Iterable[Hits]) -> Hits:
     """The hits of several worlds together, with a row for every kind and a column for every fault."""
-    events = {kind: dict.fromkeys(COLUMNS, 0) for kind in every_kind()}
+    events = {kind: dict.fromkeys(COLUMNS, 0) for kind in every_transition()}
     steps: Counter[str] = Counter()
     possible: dict[str, frozenset[str]] = {}
     for one in many:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple, final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.core import commands as cm
@@ -19,6 +18,7 @@ from tenure.core.ids import IncarnationId
 from tenure.core.invariants import step_violations, world_violations
 from tenure.core.world import World
 from tenure.errors import InvariantError
+from tenure.ledger.batch import kind_of
 from tenure.sim.explore.bounds import Bound
 from tenure.sim.explore.canonical_form import NOW, TICK_MS, canonical_world, world_key
 from tenure.sim.explore.commands import command_of
@@ -128,11 +128,6 @@ class Hub:
         """The world after the wall clock alone has moved: the hub's machine slept, or somebody set its clock."""
         later = replace(NOW, wall_ms=NOW.wall_ms + ticks * TICK_MS)
         return self.number_of(canonical_world(self.worlds[hub], later))
-
-
-def kind_of(event: Struct) -> str:
-    """The name under which an event is recorded."""
-    return str(event.__struct_config__.tag)
 
 
 def answer_of(reply: cm.Reply) -> str:

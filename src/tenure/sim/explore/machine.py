@@ -7,6 +7,7 @@ answer dies with the daemon that waited for it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 
 from msgspec import Struct
@@ -37,7 +38,7 @@ class Run(IntEnum):
     GONE = 4
 
 
-class Told(IntEnum):
+class HubWord(IntEnum):
     """What the hub has told the daemon of a Delivery."""
 
     NOTHING = 0
@@ -72,7 +73,7 @@ class Held(Struct, frozen=True, kw_only=True):
     offered: bool = False
     row: Row = Row.NONE
     accepted: bool = False
-    told: Told = Told.NOTHING
+    told: HubWord = HubWord.NOTHING
     tried: bool = False
     spawned: int = 0
     taken: bool = False
@@ -120,6 +121,10 @@ class Machine(Struct, frozen=True):
         kept = (*self.held[:place], held, *self.held[place + 1 :])
         return replace(self, held=kept)
 
+    def each(self, change: Callable[[Held], Held]) -> tuple[Held, ...]:
+        """What it would hold if this happened to each Delivery that it knows of."""
+        return tuple(one if one.is_blank else change(one) for one in self.held)
+
     @property
     def is_up(self) -> bool:
         return self.phase in (Phase.UP, Phase.STALE)
@@ -139,12 +144,10 @@ def new_machine(grants: int, phase: Phase = Phase.UP) -> Machine:
 
 def after_tick(machine: Machine, reading: NodeReading, *, asleep: bool = False) -> Machine:
     """A tick later. `asleep`: it was suspended meanwhile, and runs on before its runners look at the clock."""
-    return replace(machine, held=tuple(_older(one, reading, asleep=asleep) for one in machine.held))
+    return replace(machine, held=machine.each(lambda one: _older(one, reading, asleep=asleep)))
 
 
 def _older(held: Held, reading: NodeReading, *, asleep: bool) -> Held:
-    if held.is_blank:
-        return held
     left = max(0, held.left - 1)
     run = held.run
     if run is Run.RUNNING and left == 0 and reading.runner_pauses and not (asleep and held.left):
@@ -171,25 +174,17 @@ def term_left(age: int, reading: NodeReading) -> int:
 def crashed(machine: Machine) -> Machine:
     """The daemon is gone: what it had in memory, and the answers that it waited for. Runners, store and network are as they
     were."""
-    return replace(machine, phase=Phase.DOWN, held=tuple(_forgotten(one) for one in machine.held))
+    return replace(machine, phase=Phase.DOWN, held=machine.each(_forgotten))
 
 
 def _forgotten(held: Held) -> Held:
-    if held.is_blank:
-        return held
     return replace(
-        held,
+        _waiting_no_more(held),
         offered=False,
         accepted=False,
-        told=Told.NOTHING,
+        told=HubWord.NOTHING,
         tried=False,
         left=held.left if held.run in ALIVE or held.spawned else 0,
-        awaits_receipt=False,
-        receipt_age=0,
-        receipt_said=0,
-        awaits_renewal=False,
-        renewal_age=0,
-        renewal_said=0,
         answered=False,
     )
 
@@ -197,14 +192,12 @@ def _forgotten(held: Held) -> Held:
 def restarted(machine: Machine, reading: NodeReading) -> Machine:
     """A new daemon has introduced itself: nothing that an earlier one has sent counts any more, and everything goes on from
     what the store and the run folders say."""
-    return Machine(Phase.UP, tuple(_taken_up(one, reading) for one in machine.held))
+    return Machine(Phase.UP, machine.each(lambda one: _taken_up(one, reading)))
 
 
 def _taken_up(held: Held, reading: NodeReading) -> Held:
-    if held.is_blank:
-        return held
     if reading.new_incarnation:
-        held = replace(held, receipt=False, refusal=False, spent=held.renewals, reports=())
+        held = _unsent(held)
     if held.row is Row.MIRRORED and not held.taken:
         return replace(held, receipt=True, awaits_receipt=True)
     if held.row is Row.MIRRORED:
@@ -229,11 +222,18 @@ def reported(held: Held, ending: str) -> Held:
     """Its ending is stored, and the report is sent."""
     sent = tuple(sorted({*held.reports, ending}))
     return replace(
-        held,
+        _waiting_no_more(held),
         row=Row.ENDED,
         ending=ending,
         reports=sent,
         gone=ending != "unknown_left",
+    )
+
+
+def _waiting_no_more(held: Held) -> Held:
+    """Nobody waits for an answer to a receipt or a renewal."""
+    return replace(
+        held,
         awaits_receipt=False,
         receipt_age=0,
         receipt_said=0,
@@ -243,14 +243,17 @@ def reported(held: Held, ending: str) -> Held:
     )
 
 
+def _unsent(held: Held) -> Held:
+    """Nothing that was sent for it arrives any more."""
+    return replace(held, receipt=False, refusal=False, spent=held.renewals, reports=())
+
+
 def without_disk(machine: Machine) -> Machine:
     """The store and the run folders are gone, and the daemon with them."""
-    return replace(machine, phase=Phase.DOWN, held=tuple(_lost(one) for one in crashed(machine).held))
+    return replace(machine, phase=Phase.DOWN, held=crashed(machine).each(_lost))
 
 
 def _lost(held: Held) -> Held:
-    if held.is_blank:
-        return held
     return replace(
         held,
         row=Row.NONE,
@@ -266,17 +269,14 @@ def _lost(held: Held) -> Held:
 
 def never_back(machine: Machine, *, runners_live: bool) -> Machine:
     """The machine does not come back: nothing that it has sent and nobody has read arrives."""
-    kept = tuple(_unreachable(one, runners_live=runners_live) for one in crashed(machine).held)
-    return Machine(Phase.GONE, kept)
+    return Machine(
+        Phase.GONE, crashed(machine).each(lambda one: _unreachable(one, runners_live=runners_live))
+    )
 
 
 def _unreachable(held: Held, *, runners_live: bool) -> Held:
-    if held.is_blank:
-        return held
     run = held.run if runners_live or held.run not in ALIVE else Run.GONE
-    return replace(
-        held, receipt=False, refusal=False, spent=held.renewals, reports=(), begun=False, spawned=0, run=run
-    )
+    return replace(_unsent(held), begun=False, spawned=0, run=run)
 
 
 def cloned(machine: Machine) -> Machine:
@@ -296,12 +296,8 @@ def _copied(held: Held) -> Held:
 def overtaken(machine: Machine) -> Machine:
     """Another start of the same node has taken over; whatever this one sends is told so, some time. One that is down may start
     again, and take over in its turn."""
-    held = tuple(
-        one if one.is_blank else replace(one, receipt=False, refusal=False, spent=one.renewals, reports=())
-        for one in machine.held
-    )
     phase = Phase.DOWN if machine.phase is Phase.DOWN else Phase.STALE
-    return replace(machine, phase=phase, held=held, snapshots=())
+    return replace(machine, phase=phase, held=machine.each(_unsent), snapshots=())
 
 
 def stopped(machine: Machine) -> Machine:

@@ -22,10 +22,10 @@ from tenure.sim.explore.machine import (
     TOLD_CANCEL,
     TOLD_STALE,
     Held,
+    HubWord,
     Machine,
     Row,
     Run,
-    Told,
     reported,
     settled_run,
     term_left,
@@ -158,7 +158,7 @@ def _hears_receipt(held: Held, ways: Ways) -> Iterator[Step]:
     heard = replace(held, awaits_receipt=False, receipt_age=0, receipt_said=0)
     if said & DELIVERED:
         taken = replace(heard, accepted=True, left=term_left(held.receipt_age, reading))
-        if taken.left and not taken.taken and not ways.bound.slow_spawns and held.told is Told.NOTHING:
+        if taken.left and not taken.taken and not ways.bound.slow_spawns and held.told is HubWord.NOTHING:
             yield _started(taken, "the node hears that its receipt was accepted and starts the harness")
         else:
             yield _step("the node hears that its receipt was accepted", taken)
@@ -189,8 +189,8 @@ def _hears_renewal(held: Held, ways: Ways) -> Iterator[Step]:
     if not ways.bound.duplicates:
         heard = replace(heard, spent=heard.renewals)  # what was answered says nothing new
     told = (
-        Told.CANCEL
-        if said & TOLD_CANCEL and held.told is Told.NOTHING and reading.obeys_cancel
+        HubWord.CANCEL
+        if said & TOLD_CANCEL and held.told is HubWord.NOTHING and reading.obeys_cancel
         else held.told
     )
     if said & RENEWED:
@@ -201,13 +201,13 @@ def _hears_renewal(held: Held, ways: Ways) -> Iterator[Step]:
     elif said & TOLD_CANCEL:
         yield _step("the node hears that it is to cancel", replace(heard, told=told))
     if said & TOLD_STALE:
-        stale = Told.STALE if reading.obeys_stale else held.told
+        stale = HubWord.STALE if reading.obeys_stale else held.told
         yield _step("the node hears that its fence is stale", replace(heard, told=stale))
 
 
 def _goes_on(held: Held, ways: Ways) -> Iterator[Step]:
     """From what the daemon knows to the next thing that it does."""
-    if held.told is not Told.NOTHING:
+    if held.told is not HubWord.NOTHING:
         yield from _ends(held)
         return
     if held.run in (Run.DONE, Run.GONE):
@@ -235,7 +235,7 @@ def _starts(held: Held, ways: Ways) -> Iterator[Step]:
 
 def _ends(held: Held) -> Iterator[Step]:
     """Told to cancel, or that it has lost its fence."""
-    is_stale = held.told is Told.STALE
+    is_stale = held.told is HubWord.STALE
     if held.run in ALIVE:
         killed = replace(held, run=Run.GONE)
         word = "the node ends the tree of what is stale" if is_stale else "the node cancels the harness"
@@ -252,7 +252,7 @@ def _ends(held: Held) -> Iterator[Step]:
 def _renews(held: Held, ways: Ways) -> Iterator[Step]:
     bound, reading = ways
     lives = held.run in ALIVE or (held.run is Run.NONE and not held.taken)
-    if held.told is Told.STALE or (not lives and reading.renews_what_lives):
+    if held.told is HubWord.STALE or (not lives and reading.renews_what_lives):
         return
     if held.renewals < bound.renewals:
         sent = replace(held, renewals=held.renewals + 1, awaits_renewal=True, renewal_age=0, renewal_said=0)
@@ -296,7 +296,7 @@ def asks_of(machine: Machine) -> list[tuple[int, Request]]:
         (place, ("renew", place, 0))
         for place, held in enumerate(machine.held)
         if held.row is Row.MIRRORED
-        and held.told is not Told.STALE
+        and held.told is not HubWord.STALE
         and (held.accepted or (held.taken and held.run is not Run.NONE))
     ]
 
@@ -305,9 +305,9 @@ def told_by(machine: Machine, place: int, answer: str, reading: NodeReading) -> 
     """The machine once its daemon was told."""
     held = machine.held[place]
     if answer == "stale_fence" and reading.obeys_stale:
-        return machine.having(place, replace(held, told=Told.STALE))
-    if answer.endswith("+cancel") and held.told is Told.NOTHING and reading.obeys_cancel:
-        return machine.having(place, replace(held, told=Told.CANCEL))
+        return machine.having(place, replace(held, told=HubWord.STALE))
+    if answer.endswith("+cancel") and held.told is HubWord.NOTHING and reading.obeys_cancel:
+        return machine.having(place, replace(held, told=HubWord.CANCEL))
     return machine
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tenure.sim.explore.bounds import Bound
-from tenure.sim.explore.machine import NOTHING_HELD, Held, Machine, Phase, Row, Run, Told, reported
+from tenure.sim.explore.machine import NOTHING_HELD, Held, HubWord, Machine, Phase, Row, Run, reported
 from tenure.sim.explore.moves import Request
 from tenure.sim.explore.reading import NodeReading
 
@@ -76,7 +76,7 @@ def _heeds(held: Held, advice: str) -> Held:
         if advice in ("go_on", "report"):
             return reported(held, held.ending)
     if held.row is Row.MIRRORED and advice in ("close", "stop"):
-        return replace(held, told=Told.STALE)
+        return replace(held, told=HubWord.STALE)
     return held
 
 

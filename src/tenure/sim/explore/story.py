@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tenure.core.stream import TaskEvent
+from tenure.ledger.batch import kind_of
 from tenure.sim.explore.bounds import NamedWorld
 from tenure.sim.explore.canonical_form import NOW, TICK_MS
 from tenure.sim.explore.explore import Violation
-from tenure.sim.explore.hub import Hub, kind_of
+from tenure.sim.explore.hub import Hub
 
 STEP_MS = 10
 """Between two steps of the same tick."""

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import final, get_args
+from typing import final
 
 from tenure.core.attempt import Attempt, AttemptState
 from tenure.core.effect import Effect, EffectState
-from tenure.core.events import Event
 from tenure.core.task import Task
 from tenure.sim.run.plan import Fault
 from tenure.sim.world.world import SimWorld
@@ -21,17 +20,10 @@ MOMENTS = (
     "intended", "issued", "in_doubt", "approval", "hub_down", "node_down",
 )  # fmt: skip
 """What may be in flight: legs and requests on the wire, phases of an execution, states of Effects, parts that are down."""
-
-
 NONE = "none"
 """The column of what was committed while no fault was in force."""
 AFTERMATH_S = 30.0
 """For so long after it has passed a fault is still taken to be in force: leases, calls and restarts take their time."""
-
-
-def every_transition() -> tuple[str, ...]:
-    """Every kind of event that the core has, by name."""
-    return tuple(sorted(str(one.__struct_config__.tag) for one in get_args(Event)))
 
 
 @final

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 _WEBHOOKS = "the forge of this world sends no webhooks; tests/hub, tests/ledger and tests/hostile do"
 _TWINS = "each machine has a credential of its own and none is ever copied; the model checker explores nodes that take turns with one"
 
-_ROWS: dict[str, str] = {
+ROWS: dict[str, str] = {
     "attention_notified": "this hub tells nobody outside; tests/hub does, over restarts",
     "delivery_denied": "a mirror on this disk keeps what it has acknowledged; the model checker takes it away",
     "node_attention_closed": _TWINS,
@@ -31,12 +31,7 @@ _CELLS: dict[tuple[str, str], str] = {
 
 def row_reason(row: str) -> str | None:
     """Why nothing of this row ever happens; None where nobody knows."""
-    return _ROWS.get(row)
-
-
-def explained_rows() -> tuple[str, ...]:
-    """Every row that is explained; each must be a transition or a fault."""
-    return tuple(_ROWS)
+    return ROWS.get(row)
 
 
 def cell_reason(row: str, column: str) -> str | None:
@@ -46,6 +41,6 @@ def cell_reason(row: str, column: str) -> str | None:
 
 def stale_reasons(rows: Mapping[str, Mapping[str, int]]) -> Iterator[tuple[str, str]]:
     """Rows that are explained and happen all the same."""
-    for row, reason in _ROWS.items():
+    for row, reason in ROWS.items():
         if row in rows and any(rows[row].values()):
             yield row, reason

@@ -11,10 +11,10 @@ from typing import final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.sim.run.coverage import every_transition
 from tenure.sim.run.explaining import row_reason
 from tenure.sim.run.plan import FAULTS, Plan, plan_of
 from tenure.sim.run.playing import Played, play
+from tenure.sim.transition import every_transition
 
 CHUNK = 10
 """Seeds that one process is handed at a time."""
@@ -98,12 +98,12 @@ class Sum:
         return [kind for kind, hits in rows.items() if not any(hits.values()) and row_reason(kind) is None]
 
 
-def play_all(seeds: Sequence[int], wish: Wish, jobs: int, told: Callable[[Played], None]) -> Sum:
-    """Plays every seed; `told` hears of each as it comes."""
+def play_all(seeds: Sequence[int], wish: Wish, jobs: int, told: Callable[[Played, Sum], None]) -> Sum:
+    """Plays every seed; `told` hears of each as it comes, with what all so far came to."""
     total = Sum(wish)
     for one in _played(seeds, wish, jobs):
         total.add(one)
-        told(one)
+        told(one, total)
     return total
 
 

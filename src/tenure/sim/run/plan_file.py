@@ -9,9 +9,12 @@ from pathlib import Path
 import msgspec
 
 from tenure.errors import InvalidError
+from tenure.runtime.bounded_read import read_at_most
+from tenure.runtime.stored_json import decode_stored
 from tenure.sim.run.plan import DEEDS, FAULTS, Deed, Fault, Plan
 from tenure.sim.world.world import LEDGERS, STORES, Shape
 
+PLAN_BYTES = 16 << 20
 LONGEST_S = 86_400.0
 NODES = 8
 
@@ -27,8 +30,9 @@ def read_plan(path: Path) -> Plan:
         OSError: it cannot be read.
     """
     try:
-        plan = msgspec.json.decode(path.read_bytes(), type=Plan)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        with path.open("rb") as file:
+            plan = decode_stored(read_at_most(file, PLAN_BYTES), Plan)
+    except ValueError as error:  # what is longer is no JSON where it was cut
         raise InvalidError(f"{path} is no plan of a simulated seed: {error}.", field="plan") from error
     problem = next(problems(plan), None)
     if problem is not None:

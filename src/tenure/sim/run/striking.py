@@ -6,12 +6,14 @@ would meet nothing (no runner lives) waits until it meets something, and is neve
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from typing import final
 
+from msgspec import Struct
+
 from tenure.sim.run.plan import Fault
 from tenure.sim.world.loop import Process
+from tenure.sim.world.machine import Machine
 from tenure.sim.world.node_host import NodeHost
 from tenure.sim.world.run_state import Run
 from tenure.sim.world.world import SimWorld
@@ -23,6 +25,33 @@ CLOCK_STEPS_MS = (-3_600_000, -120_000, -30_000, -2_000, 2_000, 30_000, 120_000,
 Seen = Callable[[Fault], None]
 
 
+class Knob(Struct, frozen=True):
+    """What a fault turns: the name of a field, its value by the fault's size, and the one where all is well."""
+
+    name: str
+    value: Callable[[float], object]
+    whole: object
+
+
+LINKS = {
+    "link_cut": Knob("is_cut", lambda _: True, False),
+    "link_loss": Knob("loss", lambda size: 0.6 * size, 0.0),
+    "link_repeats": Knob("repeats", lambda size: size, 0.0),
+    "link_slow": Knob("slow", lambda size: 1.0 + 200.0 * size**2, 1.0),
+}
+"""Of a link's weather."""
+FORGES = {
+    "forge_down": Knob("is_down", lambda _: True, False),
+    "forge_loses_answers": Knob("loses_answers", lambda size: size, 0.0),
+    "forge_loses_requests": Knob("loses_requests", lambda size: size, 0.0),
+    "forge_limits": Knob("limits", lambda size: size, 0.0),
+    "forge_slow": Knob("slow_s", lambda size: 40.0 * size, 0.0),
+    "forge_refuses": Knob("refuses", lambda size: size, 0.0),
+    "forge_contradicts": Knob("contradicts", lambda _: True, False),
+}
+"""Of the forge's mood."""
+
+
 @final
 class Striking:
     """`seen` is told of each fault right before it strikes."""
@@ -31,7 +60,6 @@ class Striking:
         self._world = world
         self._faults = faults
         self._seen = seen
-        self._chance: random.Random = world.chance.stream("faults")
         self._waiting: list[Fault] = []
         self._counting: list[tuple[Fault, int]] = []
         self._is_over = False
@@ -41,7 +69,7 @@ class Striking:
         self._acts: dict[str, Callable[[Fault], None]] = {
             "hub_crash": self._hub_crash,
             "hub_stop": self._hub_stop,
-            "hub_freeze": self._hub_freeze,
+            "hub_freeze": lambda one: self._freeze(one, self._world.hub.process),
             "hub_suspend": lambda one: self._suspend(one, self._world.hub.machine),
             "hub_clock": lambda one: self._step_clock(one, self._world.hub.machine),
             "commit_fails": lambda one: self._commits(one, "fails"),
@@ -60,6 +88,8 @@ class Striking:
             "agent_kill": self._agent_kill,
             "agent_freeze": lambda one: self._freeze(one, self._agent(one)),
             "store_lost": self._store_lost,
+            **dict.fromkeys(LINKS, self._link),
+            **dict.fromkeys(FORGES, self._forge),
         }
 
     def begin(self) -> None:
@@ -135,13 +165,7 @@ class Striking:
         world = self._world
         world.loop.count()
         world.trace.add(f"FAULT {fault.kind} of {fault.victim} for {fault.length_s:g} s, size {fault.size:g}")
-        act = self._acts.get(fault.kind)
-        if act is not None:
-            act(fault)
-        elif fault.kind.startswith("link"):
-            self._link(fault)
-        else:
-            self._forge(fault)
+        self._acts[fault.kind](fault)
 
     def _has_victim(self, fault: Fault) -> bool:
         """Is there anything that it would do something to? One that meets nothing is no fault, and waits for its victim."""
@@ -182,17 +206,13 @@ class Striking:
         self._world.hub.stop()
         self._later(fault, self._world.hub.start)
 
-    def _hub_freeze(self, fault: Fault) -> None:
-        self._freeze(fault, self._world.hub.process)
-
     def _commits(self, fault: Fault, what: str) -> None:
         self._world.keeping.fail(what, fault.size)
         self._later(fault, self._world.keeping.heal)
 
     def _hub_power(self, fault: Fault) -> None:
-        if self._world.hub.machine.is_up:
-            self._world.hub.lose_power()
-            self._later(fault, self._world.hub.boot)
+        self._world.hub.lose_power()
+        self._later(fault, self._world.hub.boot)
 
     # -- machines
 
@@ -202,14 +222,12 @@ class Striking:
         self._world.loop.stop_process(process)
         self._later(fault, lambda: self._thaw(process))
 
-    def _suspend(self, fault: Fault, machine: object) -> None:
-        found = next(one.machine for one in (self._world.hub, *self._world.nodes) if one.machine is machine)
-        found.suspend()
-        self._later(fault, found.resume)
+    def _suspend(self, fault: Fault, machine: Machine) -> None:
+        machine.suspend()
+        self._later(fault, machine.resume)
 
-    def _step_clock(self, fault: Fault, machine: object) -> None:
-        found = next(one.machine for one in (self._world.hub, *self._world.nodes) if one.machine is machine)
-        found.wrong_by_ms += CLOCK_STEPS_MS[int(fault.size * len(CLOCK_STEPS_MS)) % len(CLOCK_STEPS_MS)]
+    def _step_clock(self, fault: Fault, machine: Machine) -> None:
+        machine.wrong_by_ms += CLOCK_STEPS_MS[int(fault.size * len(CLOCK_STEPS_MS)) % len(CLOCK_STEPS_MS)]
 
     def _daemon_crash(self, fault: Fault) -> None:
         node = self._node(fault)
@@ -223,9 +241,8 @@ class Striking:
 
     def _machine_crash(self, fault: Fault) -> None:
         node = self._node(fault)
-        if node.machine.is_up:
-            node.crash()
-            self._later(fault, node.boot)
+        node.crash()
+        self._later(fault, node.boot)
 
     def _node_settings(self, fault: Fault) -> None:
         """Somebody changes what the node offers, and starts it anew; later it is put back."""
@@ -282,28 +299,14 @@ class Striking:
         nodes = self._world.nodes
         link = nodes[fault.victim].name if fault.victim < len(nodes) else "desk"
         weather = self._world.network.weather(link)
-        name, value, whole = {
-            "link_cut": ("is_cut", True, False),
-            "link_loss": ("loss", 0.6 * fault.size, 0.0),
-            "link_repeats": ("repeats", fault.size, 0.0),
-            "link_slow": ("slow", 1.0 + 200.0 * fault.size**2, 1.0),
-        }[fault.kind]
-        setattr(weather, name, value)
-        self._later(fault, lambda: setattr(weather, name, whole))
+        self._turn(weather, LINKS[fault.kind], fault)
 
     def _forge(self, fault: Fault) -> None:
-        mood = self._world.forge.mood
-        name, value, whole = {
-            "forge_down": ("is_down", True, False),
-            "forge_loses_answers": ("loses_answers", fault.size, 0.0),
-            "forge_loses_requests": ("loses_requests", fault.size, 0.0),
-            "forge_limits": ("limits", fault.size, 0.0),
-            "forge_slow": ("slow_s", 40.0 * fault.size, 0.0),
-            "forge_refuses": ("refuses", fault.size, 0.0),
-            "forge_contradicts": ("contradicts", True, False),
-        }[fault.kind]
-        setattr(mood, name, value)
-        self._later(fault, lambda: setattr(mood, name, whole))
+        self._turn(self._world.forge.mood, FORGES[fault.kind], fault)
+
+    def _turn(self, mood: object, knob: Knob, fault: Fault) -> None:
+        setattr(mood, knob.name, knob.value(fault.size))
+        self._later(fault, lambda: setattr(mood, knob.name, knob.whole))
 
     # -- the end
 

@@ -22,7 +22,6 @@ from tenure.hub.effect_desk import EffectDesk
 from tenure.hub.effects.registry import Registry
 from tenure.hub.legs import Legs
 from tenure.hub.service import Hub, Identity
-from tenure.ledger.port import Committed
 from tenure.servers.rest.desks import Desks
 from tenure.sim.world.keeping import Keeping
 from tenure.sim.world.loop import Process, SimExecutor, SimLoop, pause
@@ -50,7 +49,7 @@ class Asking(NamedTuple):
 
 
 class HubWorld(Protocol):
-    """What the world gives the hub, and hears of it."""
+    """What the world gives the hub."""
 
     loop: SimLoop
     ids: Any
@@ -60,12 +59,13 @@ class HubWorld(Protocol):
 
     def note(self, what: str) -> None: ...
 
-    def heard(self, committed: Committed) -> None: ...
-
 
 @final
 class HubHost:
-    """`running` is the hub that answers now, None while there is none."""
+    """`running` is the hub that answers now, None while there is none; `legs` and `effects` are its, or the last one's."""
+
+    legs: Legs
+    effects: EffectDesk
 
     def __init__(
         self, world: HubWorld, machine: Machine, terms: Terms, pause_s: Callable[[], tuple[float, float]]
@@ -163,7 +163,7 @@ class HubHost:
         is_wanted = self.is_wanted
         self.machine.forget(process)
         if is_wanted:
-            self.loop.after(RESTART_S, process_of_nobody(self), self.start)
+            self.loop.after(RESTART_S, self.machine.new_process("supervisor"), self.start)
 
     async def _serve(self, process: Process) -> None:
         await pause(0.2)
@@ -174,7 +174,6 @@ class HubHost:
             hub = Hub(ledger, self.machine, self._world.ids, self.terms, identity, registry)
             self.legs, self.effects = Legs(hub), EffectDesk(hub, hub.broker)
             self._stopping = asyncio.Event()
-            ledger.subscribe(self._world.heard)
             async with hub.running():
                 for name, role, token in CREDENTIALS:
                     await hub.admit(name, role, token)
@@ -184,11 +183,3 @@ class HubHost:
                 self._world.network.closed(process)
         finally:
             await ledger.close()
-
-    legs: Legs
-    effects: EffectDesk
-
-
-def process_of_nobody(host: HubHost) -> Process:
-    """Its machine's supervisor."""
-    return host.machine.new_process("supervisor")

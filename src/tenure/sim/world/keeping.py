@@ -28,7 +28,7 @@ from tenure.ledger.port import Ledger, Recorded
 from tenure.ledger.sqlite import SqliteLedger, SqliteParts
 from tenure.ledger.sqlite_failure import STORAGE_ERRORS
 from tenure.sim.disk.disk import SimulatedDisk
-from tenure.sim.disk.faults import Faults, Op
+from tenure.sim.disk.failures import Failures, Op
 from tenure.sim.world.engine import SimEngine
 from tenure.sim.world.loop import Process
 from tenure.sim.world.machine import Machine
@@ -195,7 +195,7 @@ class OnDisk:
 
     def heal(self) -> None:
         self.disk.set_budget(None)
-        self.disk.faults.forget()
+        self.disk.failures.forget()
 
     def problems(self) -> list[str]:
         with closing(self.disk.connect(PATH)) as connection:
@@ -218,11 +218,11 @@ class OnDisk:
 
     def _read(self, statement: str, after: int) -> Sequence[tuple[Any, ...]]:
         """By somebody who stands beside: no fault is met, and nothing is written."""
-        faults, self.disk.faults = self.disk.faults, Faults()
+        failures, self.disk.failures = self.disk.failures, Failures()
         try:
             with closing(self.disk.connect(PATH, read_only=True)) as connection:
                 return connection.execute(statement, (after,)).fetchall()
         except STORAGE_ERRORS:
             return ()  # there is no record yet, or nobody can read it now
         finally:
-            self.disk.faults = faults
+            self.disk.failures = failures

@@ -27,7 +27,7 @@ class HubSide(Protocol):
         ...
 
 
-class Heard(Protocol):
+class LegHistory(Protocol):
     """Who keeps the history of the legs."""
 
     def began(self) -> int:
@@ -44,13 +44,13 @@ class SimLegs:
     """`HubLegs`."""
 
     def __init__(
-        self, network: Network, link: str, caller: Process, hub: Callable[[], HubSide], heard: Heard
+        self, network: Network, link: str, caller: Process, hub: Callable[[], HubSide], history: LegHistory
     ) -> None:
         self._network = network
         self._link = link
         self._caller = caller
         self._hub = hub
-        self._heard = heard
+        self._history = history
         self._token = ""
 
     def use(self, credential: str) -> None:
@@ -82,7 +82,7 @@ class SimLegs:
             return await (leg(who, body, gone) if name == "claim" else leg(who, body))
 
         asked = Asked(name=name, body=request, reply=reply, work=work, timeout_s=CALL_S, wait_s=wait_s)
-        began = self._heard.began()
-        with Telling(self._caller, lambda answer: self._heard.leg(name, request, began, answer)) as telling:
+        began = self._history.began()
+        with Telling(self._caller, lambda answer: self._history.leg(name, request, began, answer)) as telling:
             telling.answer = await self._network.ask(self._link, self._caller, asked)
             return telling.answer

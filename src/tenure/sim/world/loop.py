@@ -67,12 +67,6 @@ class Process:
 CURRENT: ContextVar[Process] = ContextVar("process")
 
 
-class World(Protocol):
-    """What hears of each step."""
-
-    def stepped(self, process: Process) -> None: ...
-
-
 @final
 class SimLoop(asyncio.BaseEventLoop):
     """`now_s` is the true time, which nobody in the world sees."""

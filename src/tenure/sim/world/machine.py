@@ -32,7 +32,6 @@ class Machine:
         self._booted_slept_s = 0.0
         self._suspended_at_s = 0.0
         self._timers: list[tuple[float, asyncio.TimerHandle]] = []
-        self._wakes: asyncio.TimerHandle | None = None
 
     # -- `core.clock.Clock`
 

@@ -5,7 +5,7 @@ Each asks until there is an answer. What they answer to questions: `answering`."
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from msgspec import Struct
 
@@ -23,7 +23,6 @@ from tenure.wire import api
 from tenure.wire.accounts import (
     AccountRequest,
     LimitsRequest,
-    PauseBody,
     PauseRequest,
     ResumeRequest,
 )
@@ -41,6 +40,8 @@ from tenure.wire.schedules import ScheduleRequest
 
 if TYPE_CHECKING:
     from tenure.sim.world.world import SimWorld
+
+B = TypeVar("B")
 
 ANN = "ann"
 CALL_S = 30.0
@@ -115,81 +116,51 @@ class Desk:
         await self._insists("retry", RetryRequest(because=because), RetryReply, work, told)
 
     async def pause(self, subject: str) -> None:
-        async def work(body: PauseRequest, at: Asking) -> PauseBody:
-            return await at.desks.operating.pause(at.who, body)
-
-        await self._insists(
-            "pause", PauseRequest(subject=subject, because="a moment"), PauseBody, work, no_entry
-        )
+        asked = PauseRequest(subject=subject, because="a moment")
+        await self._has_done("pause", asked, lambda body, at: at.desks.operating.pause(at.who, body))
 
     async def resume(self, subject: str) -> None:
-        async def work(body: ResumeRequest, at: Asking) -> PauseBody:
-            return await at.desks.operating.resume(at.who, body)
-
-        await self._insists(
-            "resume", ResumeRequest(subject=subject, because="go on"), PauseBody, work, no_entry
-        )
+        asked = ResumeRequest(subject=subject, because="go on")
+        await self._has_done("resume", asked, lambda body, at: at.desks.operating.resume(at.who, body))
 
     async def challenge(self, task_id: str) -> None:
-        async def work(body: ChallengeRequest, at: Asking) -> Nothing:
-            await at.desks.api.challenge(at.who, task_id, body)
-            return Nothing()
-
         asked = ChallengeRequest(number=1, about=About.CLAIM, because="is that so?")
-        await self._insists("challenge", asked, Nothing, work, no_entry)
+        await self._has_done(
+            "challenge", asked, lambda body, at: at.desks.api.challenge(at.who, task_id, body)
+        )
 
     async def limit(self, account: str, wall_s: int | None) -> None:
         """What an account may use from now on; None: without end."""
-
-        async def work(body: AccountRequest, at: Asking) -> Nothing:
-            await at.desks.accounts.set(at.who, account, body)
-            return Nothing()
-
         asked = AccountRequest(
             limits=LimitsRequest(wall_s=wall_s), reset=wall_s is None, because="there is so much time"
         )
-        await self._insists("limit", asked, Nothing, work, no_entry)
+        await self._has_done("limit", asked, lambda body, at: at.desks.accounts.set(at.who, account, body))
 
     async def schedule(self, name: str, task: api.TaskRequest, *, changed: bool = False) -> None:
         """A Task every minute. `changed`: one of this name is to be another one now."""
-
-        async def work(body: ScheduleRequest, at: Asking) -> Nothing:
-            await at.desks.schedules.add(at.who, body)
-            return Nothing()
-
         asked = ScheduleRequest(
             name=name, cron="* * * * *", zone="UTC", task=task, overlap=Overlap.SKIP, replace=changed
         )
-        await self._insists("schedule", asked, Nothing, work, no_entry)
+        await self._has_done("schedule", asked, lambda body, at: at.desks.schedules.add(at.who, body))
 
     async def change_schedule(self, name: str, how: str) -> None:
         """`pause` it, `resume` it, or `remove` it."""
 
-        async def work(_: Nothing, at: Asking) -> Nothing:
+        def act(_: Nothing, at: Asking) -> Awaitable[object]:
             who, desk = at.who, at.desks.schedules
             if how == "resume":
-                await desk.resume(who, name)
-            else:
-                await (desk.pause if how == "pause" else desk.remove)(who, name, "not now")
-            return Nothing()
+                return desk.resume(who, name)
+            return (desk.pause if how == "pause" else desk.remove)(who, name, "not now")
 
-        await self._insists(f"{how} schedule", Nothing(), Nothing, work, no_entry)
+        await self._has_done(f"{how} schedule", Nothing(), act)
 
     async def store_policy(self, name: str) -> None:
-        async def work(body: PolicyRequest, at: Asking) -> Nothing:
-            await at.desks.policies.store(at.who, body)
-            return Nothing()
-
         asked = PolicyRequest(name=name, version=1, extends="default")
-        await self._insists("store policy", asked, Nothing, work, no_entry)
+        await self._has_done("store policy", asked, lambda body, at: at.desks.policies.store(at.who, body))
 
     async def choose_policy(self, subject: str, policy: str | None) -> None:
-        async def work(body: ChoiceRequest, at: Asking) -> Nothing:
-            await at.desks.policies.choose(at.who, body)
-            return Nothing()
-
         asked = ChoiceRequest(subject=subject, policy=policy, because="a trial")
-        await self._insists("choose policy", asked, Nothing, work, no_entry)
+        await self._has_done("choose policy", asked, lambda body, at: at.desks.policies.choose(at.who, body))
 
     async def issue_token(
         self, name: str, role: Role = Role.VIEWER, projects: tuple[str, ...] = ()
@@ -210,36 +181,28 @@ class Desk:
         return await self._insists("rotate token", asked, api.TokenReply, work, no_entry)
 
     async def revoke_token(self, credential_id: str) -> None:
-        async def work(_: Nothing, at: Asking) -> Nothing:
-            await at.desks.api.revoke_token(at.who, credential_id)
-            return Nothing()
-
-        await self._insists("revoke token", Nothing(), Nothing, work, no_entry)
+        await self._has_done(
+            "revoke token", Nothing(), lambda _, at: at.desks.api.revoke_token(at.who, credential_id)
+        )
 
     async def assign(self, item: AttentionBody) -> None:
-        async def work(body: AssignRequest, at: Asking) -> Nothing:
-            await at.desks.api.attention.assign(at.who, item.item_id, body)
-            return Nothing()
-
         asked = AssignRequest(item_version=item.version, to="me")
-        await self._insists("assign", asked, Nothing, work, no_entry)
+        await self._has_done(
+            "assign", asked, lambda body, at: at.desks.api.attention.assign(at.who, item.item_id, body)
+        )
 
     async def snooze(self, item: AttentionBody, until_at: str) -> None:
-        async def work(body: SnoozeRequest, at: Asking) -> Nothing:
-            await at.desks.api.attention.snooze(at.who, item.item_id, body)
-            return Nothing()
-
         asked = SnoozeRequest(item_version=item.version, until_at=until_at)
-        await self._insists("snooze", asked, Nothing, work, no_entry)
+        await self._has_done(
+            "snooze", asked, lambda body, at: at.desks.api.attention.snooze(at.who, item.item_id, body)
+        )
 
     async def forget(self, node: str) -> None:
         """The machine that had this name is gone."""
-
-        async def work(_: Nothing, at: Asking) -> Nothing:
-            await at.desks.api.forget_node(at.who, node, "it has lost its store")
-            return Nothing()
-
-        await self._insists("forget", Nothing(), Nothing, work, no_entry)
+        because = "it has lost its store"
+        await self._has_done(
+            "forget", Nothing(), lambda _, at: at.desks.api.forget_node(at.who, node, because)
+        )
 
     async def looks(self, what: str, task_id: str) -> Any:
         """Reads about a Task (`task`, `attempts`), or a list (`tasks`, `nodes`). None: no answer; an error: the refusal."""
@@ -303,6 +266,15 @@ class Desk:
         await self._insists("answer", asked, ResolutionBody, work, told)
 
     # -- how they ask
+
+    async def _has_done(self, name: str, body: B, act: Callable[[B, Asking], Awaitable[object]]) -> None:
+        """Insists on something of which nobody here reads the answer."""
+
+        async def work(read: B, at: Asking) -> Nothing:
+            await act(read, at)
+            return Nothing()
+
+        await self._insists(name, body, Nothing, work, no_entry)
 
     async def _insists(
         self, name: str, body: Any, reply: Any, work: Any, told: Callable[[dict[str, Any], Any], None]

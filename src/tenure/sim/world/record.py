@@ -47,7 +47,7 @@ class Trace:
 
 @final
 class SimHistory:
-    """`Heard`: the legs of every node, item by item; and whatever else is added."""
+    """`LegHistory`: the legs of every node, item by item; and whatever else is added."""
 
     def __init__(self) -> None:
         self.recorder = Recorder()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, final
+
+from msgspec.structs import replace
 
 from tenure.node.run.folder import forbidden_outcome, unreached
 from tenure.node.run.messages import Launch, Outcome, Push, Started, Status, StepOutcome
@@ -78,9 +79,6 @@ class Run:
         )
 
 
-Told = Callable[[str, Run], None]
-
-
 def started_by(launch: Launch, runner: str, clock: Machine) -> Started:
     return Started(
         version=1,
@@ -94,28 +92,21 @@ def started_by(launch: Launch, runner: str, clock: Machine) -> Started:
 
 
 def never_started(launch: Launch, runner: str, clock: Machine, why: str) -> Outcome:
-    return with_fields(forbidden_outcome(launch, runner, clock), never_started=why, held_by="subreaper")
-
-
-def with_fields(outcome: Outcome, **fields: object) -> Outcome:
-    values = {name: getattr(outcome, name) for name in outcome.__struct_fields__}
-    return Outcome(**{**values, **fields})  # type: ignore[arg-type]  # fields of its own
+    return replace(forbidden_outcome(launch, runner, clock), never_started=why, held_by="subreaper")
 
 
 def ended_step(launch: Launch, number: int, run: Run, began: tuple[int, int], clock: Machine) -> StepOutcome:
     """How a step that was executed has ended."""
     spec = launch.steps[number]
     code, signal = run.exit or (None, 9)
-    values = unreached(spec.name, spec.kind == "check")
-    fields = {name: getattr(values, name) for name in values.__struct_fields__}
-    fields |= {
-        "ran": True,
-        "exit_code": code,
-        "signal": signal,
-        "timed_out": run.is_out_of_time,
-        "started_at_ms": began[0],
-        "started_boottime_ns": began[1],
-        "ended_at_ms": clock.wall_ms(),
-        "ended_boottime_ns": clock.boot_ns(),
-    }
-    return StepOutcome(**fields)
+    return replace(
+        unreached(spec.name, spec.kind == "check"),
+        ran=True,
+        exit_code=code,
+        signal=signal,
+        timed_out=run.is_out_of_time,
+        started_at_ms=began[0],
+        started_boottime_ns=began[1],
+        ended_at_ms=clock.wall_ms(),
+        ended_boottime_ns=clock.boot_ns(),
+    )

@@ -9,12 +9,14 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Protocol, final
 
+from msgspec.structs import replace
+
 from tenure.node.run.folder import forbidden_outcome
 from tenure.node.run.messages import Launch, Outcome, Push
 from tenure.sim.world.agent import Script
 from tenure.sim.world.loop import SimLoop, pause
 from tenure.sim.world.machine import Machine
-from tenure.sim.world.run_state import Run, ended_step, never_started, with_fields
+from tenure.sim.world.run_state import Run, ended_step, never_started
 
 NS = 1_000_000_000
 TICK_S = 1.0
@@ -76,7 +78,7 @@ class Life:
                 result = script.result
             if steps[number].exit_code != 0:
                 break
-        return with_fields(
+        return replace(
             outcome,
             never_started=None if began else "ended before its start",
             steps=tuple(steps),
@@ -240,7 +242,7 @@ class Life:
     async def _record(self, outcome: Outcome) -> None:
         run, machine = self._run, self._machine
         await pause(RECORD_S)
-        run.outcome = with_fields(outcome, ended_at_ms=machine.wall_ms(), ended_boottime_ns=machine.boot_ns())
+        run.outcome = replace(outcome, ended_at_ms=machine.wall_ms(), ended_boottime_ns=machine.boot_ns())
         self._loop.count()
         self._host.note("outcome recorded")
         self.push("ended")

@@ -13,7 +13,7 @@ from typing import Any, Protocol, final
 from tenure.errors import DataFolderBusyError
 from tenure.runtime.database import connect_database, connect_writer
 from tenure.sim.disk.disk import SimulatedDisk
-from tenure.sim.disk.faults import Op
+from tenure.sim.disk.failures import Op
 from tenure.sim.world.loop import CURRENT, Process
 
 CHECKPOINT_FRAMES = 30
@@ -111,7 +111,7 @@ class OnDiskStore:
 
     def heal(self) -> None:
         self._disk.set_budget(None)
-        self._disk.faults.forget()
+        self._disk.failures.forget()
 
     def close(self) -> None:
         self._disk.close()

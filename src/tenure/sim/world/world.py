@@ -11,7 +11,6 @@ from msgspec import Struct
 from tenure.core.delivery import Terms
 from tenure.core.effect import Effect
 from tenure.core.world import World
-from tenure.ledger.port import Committed
 from tenure.node.run.messages import Launch
 from tenure.runtime.settings_schema import NodeSettings, RecipientSettings, Settings
 from tenure.sim.checkers.entry import Applied, End, Start
@@ -33,11 +32,7 @@ from tenure.wire.effects import EffectBody, EffectRequest
 if TYPE_CHECKING:
     from tenure.node.link import HubLegs
 
-DESK = "desk"
-"""The link of people and programs to the hub."""
 AGENT_CALL_S = 30.0
-
-
 LEDGERS = ("memory", "sqlite")
 STORES = ("files", "disk")
 
@@ -70,7 +65,6 @@ class SimWorld:
         self.outside = Machine(self.loop, "outside")
         self.nobody = self.outside.new_process("world")
         self.on_note: Callable[[str], None] = lambda _: None
-        self.on_commit: Callable[[Committed], None] = lambda _: None
         self.on_start: Callable[[NodeHost, Run, Launch], None] = lambda _node, _run, _launch: None
         self.network = Network(self.loop, self.nobody, self.chance.stream("network"), self.note)
         self.forge = SimForge(self.loop, self.nobody, self.chance.stream("forge"), self.note, self._applied)
@@ -189,9 +183,6 @@ class SimWorld:
             )
         )
 
-    def heard(self, committed: Committed) -> None:
-        self.on_commit(committed)
-
     def close(self) -> None:
         self.loop.end()
         self.keeping.close()
@@ -201,7 +192,7 @@ class SimWorld:
 
 @final
 class Granting:
-    """`Heard` that lets a node know its grants, too."""
+    """`LegHistory` that lets a node know its grants, too."""
 
     def __init__(self, history: SimHistory, node: NodeHost) -> None:
         self._history = history

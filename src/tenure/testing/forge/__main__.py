@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from tenure.testing.forge.dialect import Account, Asked, Gitea, GitHub, GitLab, Hook, Reply, Work, duplicate
-from tenure.testing.forge.plan import Fault, Plan
+from tenure.testing.forge.plan import ForgeFault, Plan
 from tenure.testing.forge.state import Journal, State
 
 DESCRIPTION = """\
@@ -127,7 +127,7 @@ class Forge:
     def control(self, request: Request) -> Reply:
         what = request.method, request.path.removeprefix("/_control/")
         if what == ("POST", "faults"):
-            for fault in msgspec.json.decode(request.body, type=list[Fault]):
+            for fault in msgspec.json.decode(request.body, type=list[ForgeFault]):
                 self.plan.add(fault)
             return 200, {"coming": len(self.plan.faults)}
         if what == ("DELETE", "faults"):
@@ -151,7 +151,7 @@ class Broken:
 
     def __init__(
         self,
-        fault: Fault,
+        fault: ForgeFault,
         work: Work,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
@@ -295,7 +295,7 @@ def head(status: int, kind: str, length: int, more: dict[str, str]) -> bytes:
 
 
 async def serve(arguments: argparse.Namespace) -> None:
-    plan = Plan.of(arguments.plan.read_bytes()) if arguments.plan else Plan()
+    plan = arguments.plan or Plan()
     forge = Forge(State(Journal(arguments.journal), lenient=arguments.lenient, git=arguments.git), plan)
     server = await asyncio.start_server(forge.connected, "127.0.0.1", arguments.port)
     port = server.sockets[0].getsockname()[1]
@@ -311,7 +311,33 @@ async def serve(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    asyncio.run(serve(options().parse_args()))
+    parser = options()
+    arguments = parser.parse_args()
+    try:
+        asyncio.run(serve(arguments))
+    except OSError as error:  # the port is taken, or the journal cannot be written
+        parser.error(str(error))
+
+
+def port_in(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) < 2**16):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no port from 0 to {2**16 - 1}")
+    return int(text)
+
+
+def plan_in(text: str) -> Plan:
+    try:
+        return Plan.of(Path(text).read_bytes())
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text} cannot be read: {error.strerror}") from error
+    except (ValueError, msgspec.DecodeError) as error:
+        raise argparse.ArgumentTypeError(f"{text} is no list of faults: {error}") from error
+
+
+def folder_in(text: str) -> Path:
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {text}")
+    return Path(text)
 
 
 def options() -> argparse.ArgumentParser:
@@ -322,13 +348,13 @@ def options() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--port",
-        type=int,
+        type=port_in,
         default=0,
         help="the port to listen on, on this machine only; 0 (usual): a free one, which the first line says",
     )
     parser.add_argument(
         "--plan",
-        type=Path,
+        type=plan_in,
         metavar="FILE",
         help='a JSON file with the faults to come, as [{"operation": "pull_request", "fault": "lose_answer"}]; without one '
         "nothing goes wrong",
@@ -341,7 +367,7 @@ def options() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--git",
-        type=Path,
+        type=folder_in,
         metavar="FOLDER",
         help="a folder with bare repositories, FOLDER/OWNER/NAME.git: a pull request needs branches that are there. "
         "Without it every branch of every repository is there",

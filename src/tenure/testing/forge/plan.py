@@ -1,6 +1,6 @@
 """What the forge does wrong, and when.
 
-A plan is a list of `Fault`s, in a JSON file or added while it runs. Each request, in the order in which they arrive,
+A plan is a list of `ForgeFault`s, in a JSON file or added while it runs. Each request, in the order in which they arrive,
 takes the first fault that fits it and is not used up. So that a plan means the same however requests interleave, a
 fault names what it is for: an operation, and a text (`match`) in the request's path or body. `skip` passes over the
 first so many that fit.
@@ -50,7 +50,7 @@ LOSING = (
 )
 
 
-class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class ForgeFault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """`operation`: `pull_request`, `comment`, `label`, `status`, `merge`, `http`, the same behind `find_`, or `*`.
 
     `branch`, where a branch is, must be named: it is asked before some calls only, so that a plan for all calls would
@@ -76,8 +76,8 @@ class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class Plan:
     """The faults still to come, and those that were."""
 
-    def __init__(self, faults: list[Fault] | None = None) -> None:
-        self.faults: list[Fault] = []
+    def __init__(self, faults: list[ForgeFault] | None = None) -> None:
+        self.faults: list[ForgeFault] = []
         self.injected: list[dict[str, Any]] = []
         self.cleared = asyncio.Event()
         for fault in faults or []:
@@ -85,9 +85,9 @@ class Plan:
 
     @staticmethod
     def of(text: bytes) -> "Plan":
-        return Plan(msgspec.json.decode(text, type=list[Fault]))
+        return Plan(msgspec.json.decode(text, type=list[ForgeFault]))
 
-    def add(self, fault: Fault) -> None:
+    def add(self, fault: ForgeFault) -> None:
         if fault.fault not in FAULTS:
             raise ValueError(f"{fault.fault!r} is none of {', '.join(sorted(FAULTS))}")
         self.faults.append(fault)
@@ -98,7 +98,7 @@ class Plan:
         self.cleared.set()
         self.cleared = asyncio.Event()
 
-    def take(self, operation: str, text: str) -> Fault | None:
+    def take(self, operation: str, text: str) -> ForgeFault | None:
         for fault in self.faults:
             if not fault.fits(operation, text):
                 continue
@@ -119,11 +119,11 @@ def seeded(
     share: float,
     faults: tuple[str, ...] = LOSING,
     most_ms: int = 500,
-) -> list[Fault]:
+) -> list[ForgeFault]:
     """Faults for `share` of the operations (kind, a text that only this one has)."""
     chance = random.Random(seed)  # noqa: S311 - the same seed must make the same plan
     return [
-        Fault(operation=kind, match=text, fault=chance.choice(faults), ms=chance.randrange(20, most_ms))
+        ForgeFault(operation=kind, match=text, fault=chance.choice(faults), ms=chance.randrange(20, most_ms))
         for kind, text in operations
         if chance.random() < share
     ]

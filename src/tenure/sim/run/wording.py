@@ -20,7 +20,7 @@ HEAD = 20
 def progress(total: Sum, took_s: float) -> str:
     per_s = total.steps / took_s if took_s else 0.0
     return (
-        f"{total.seeds} seeds, {total.steps:,} steps, {total.faults:,} faults, {len(total.failed)} failed;"
+        f"{_many(total.seeds, 'seed')}, {_many(total.steps, 'step')}, {_many(total.faults, 'fault')}, {len(total.failed)} failed;"
         f" {took_s:.0f} s, {per_s:,.0f} steps/s"
     )
 
@@ -32,7 +32,8 @@ def again(seed: int, wish: Wish) -> str:
 
 def failure(one: Played, again_by: str) -> Iterator[str]:
     """A seed that failed, and how it is seen again."""
-    yield f"seed {one.seed} FAILED after {one.steps} steps and {one.faults} faults ({one.ledger}):"
+    met = f"{_many(one.steps, 'step')} and {_many(one.faults, 'fault')}"
+    yield f"seed {one.seed} FAILED after {met} ({one.ledger}):"
     for sentence in one.found[:SHOWN]:
         yield f"  {sentence[:SENTENCE]}"
     if len(one.found) > SHOWN:
@@ -42,7 +43,7 @@ def failure(one: Played, again_by: str) -> Iterator[str]:
 
 def plan_lines(plan: Plan) -> Iterator[str]:
     """A plan for people: the world, then what happens in it by time."""
-    yield f"seed {plan.seed}: {len(plan.shape.nodes)} nodes, record in {plan.shape.ledger}, stores in {plan.shape.stores}"
+    yield f"seed {plan.seed}: {_many(len(plan.shape.nodes), 'node')}, record in {plan.shape.ledger}, stores in {plan.shape.stores}"
     lines = [
         (one.at_s, f"{one.kind} {one.name or one.subject} {one.fields or ''}".rstrip()) for one in plan.deeds
     ]
@@ -69,16 +70,17 @@ def summary(total: Sum, took_s: float) -> Iterator[str]:
         f" faults: {total.least_faults} at least, {total.faults / total.seeds:.1f} in the mean"
     )
     yield (
-        f"{total.on_sqlite} seeds on SQLite and a disk that fails, {total.seeds - total.on_sqlite} in memory;"
-        f" {total.tasks:,} Tasks, {total.starts:,} executions, {total.kinds.total():,} events;"
+        f"{_many(total.on_sqlite, 'seed')} on SQLite and a disk that fails, {total.seeds - total.on_sqlite} in memory;"
+        f" {_many(total.tasks, 'Task')}, {_many(total.starts, 'execution')}, {_many(total.kinds.total(), 'event')};"
         f" healed within {total.longest_heal_s:,.0f} virtual seconds"
     )
     if total.short:
         seeds = ", ".join(
-            f"{one.seed} ({one.steps} steps, {one.faults} faults)" for one in total.short[:SHOWN]
+            f"{one.seed} ({_many(one.steps, 'step')}, {_many(one.faults, 'fault')})"
+            for one in total.short[:SHOWN]
         )
         yield (
-            f"TOO SHORT: {len(total.short)} seeds have fewer than {LEAST_STEPS:,} steps or {LEAST_FAULTS} faults, which no plan"
+            f"TOO SHORT: {_many(len(total.short), 'seed')} with fewer than {LEAST_STEPS:,} steps or {LEAST_FAULTS} faults, which no plan"
             f" should have: {seeds}"
         )
 
@@ -101,7 +103,7 @@ def unexplained(total: Sum) -> Iterator[str]:
     rows = {**total.transitions, **total.coverage}
     empty = [kind for kind, hits in rows.items() if not any(hits.values())]
     bare = total.bare_rows()
-    yield f"{len(rows)} rows, {len(empty)} of them empty, {len(bare)} of those not explained"
+    yield f"{_many(len(rows), 'row')}, {len(empty)} of them empty, {len(bare)} of those not explained"
     for kind in bare:
         yield f"  not explained: {kind}"
     for kind, reason in stale_reasons(rows):
@@ -130,3 +132,7 @@ def _cell(row: str, column: str, hits: int, reasons: dict[str, int]) -> str:
         return str(hits)
     reason = row_reason(row) or cell_reason(row, column)
     return "-" if reason is None else f"({reasons.setdefault(reason, len(reasons) + 1)})"
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -10,17 +10,17 @@ import msgspec
 from msgspec.structs import replace
 
 from tenure.runtime.process import ChildCommand, ChildResult, RunChild, run_child
-from tenure.sim.faults.fault import Fault
-from tenure.sim.faults.found import Found
-from tenure.sim.faults.hunt import Job
+from tenure.sim.planted.fault import PlantedFault
+from tenure.sim.planted.found import Found
+from tenure.sim.planted.hunt import Job
 
-HUNT = "tenure.sim.faults.hunt"
+HUNT = "tenure.sim.planted.hunt"
 TIMEOUT_S = 900.0
 """A hunt that takes longer has not caught its fault."""
 
 
 async def hunted(
-    faults: Sequence[Fault], *, jobs: int, limit: int, env: dict[str, str], run: RunChild = run_child
+    faults: Sequence[PlantedFault], *, jobs: int, limit: int, env: dict[str, str], run: RunChild = run_child
 ) -> AsyncGenerator[Found]:
     """What became of each fault, in the order in which the hunts end. `limit`: states of one world.
 
@@ -28,11 +28,11 @@ async def hunted(
     too long has caught nothing, and its `crash` says why."""
     free = asyncio.Semaphore(jobs)
 
-    async def sent(fault: Fault, job: Job) -> Found:
+    async def sent(fault: PlantedFault, job: Job) -> Found:
         argv = (sys.executable, "-m", HUNT, msgspec.json.encode(job).decode())
         return found_in(fault, await run(ChildCommand(argv=argv, env=env, timeout_s=TIMEOUT_S)))
 
-    async def one(fault: Fault) -> Found:
+    async def one(fault: PlantedFault) -> Found:
         async with free:
             found = await sent(fault, Job(fault=fault.name, limit=limit))
             if found.world is None:
@@ -59,7 +59,7 @@ def believed(found: Found, control: Found) -> Found:
     return replace(found, world=None, invariant=None, crash=crash)
 
 
-def found_in(fault: Fault, ended: ChildResult) -> Found:
+def found_in(fault: PlantedFault, ended: ChildResult) -> Found:
     """What a hunt wrote, or why it wrote nothing."""
     if ended.exit_code == 0 and not ended.timed_out:
         return msgspec.json.decode(ended.stdout, type=Found)

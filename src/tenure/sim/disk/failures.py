@@ -45,7 +45,7 @@ class _Failure(Struct):
 
 
 @final
-class Faults:
+class Failures:
     """The plan of failures, and the count of what happened.
 
     `changes` counts operations that change something; `cut_at` is the number of the first one that finds no power.

@@ -13,7 +13,7 @@ FILE = "credential.next"
 
 
 @final
-class Renewal:
+class Rotation:
     """What is asked for in one store."""
 
     def __init__(self, store: Path) -> None:

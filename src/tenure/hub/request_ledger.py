@@ -30,7 +30,7 @@ from tenure.hub.sight import Sight
 from tenure.ledger.port import PAGE, Ledger, Opened, Recorded, TaskFilter, TaskHistory, TaskPage
 
 
-class Heard:
+class RequestLedger:
     """The ledger for one request of somebody who is not bound."""
 
     def __init__(self, ledger: Ledger, origin: Origin, within: tuple[str, ...] = ()) -> None:
@@ -52,7 +52,7 @@ class Heard:
 
 
 @final
-class HeardWithin(Heard):
+class BoundRequestLedger(RequestLedger):
     """The ledger for one request of somebody who is bound to projects."""
 
     def __init__(self, ledger: Ledger, origin: Origin, sight: Sight) -> None:
@@ -162,7 +162,7 @@ class HeardWithin(Heard):
         return await self._sight.events(await self._ledger.stream(stream, after_version, limit))
 
 
-def heard(ledger: Ledger, origin: Origin, sight: Sight | None) -> Ledger:
+def request_ledger(ledger: Ledger, origin: Origin, sight: Sight | None) -> Ledger:
     """The ledger as this request may use it."""
-    one = Heard(ledger, origin) if sight is None else HeardWithin(ledger, origin, sight)
+    one = RequestLedger(ledger, origin) if sight is None else BoundRequestLedger(ledger, origin, sight)
     return cast("Ledger", one)

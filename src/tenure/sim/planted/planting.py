@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from tenure.sim.faults.fault import Edit
+from tenure.sim.planted.fault import Edit
 
 CORE = "tenure.core."
 

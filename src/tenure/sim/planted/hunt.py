@@ -1,4 +1,4 @@
-"""`python -m tenure.sim.faults.hunt JOB`: plant one fault in this process and explore until it shows. One line of JSON."""
+"""`python -m tenure.sim.planted.hunt JOB`: plant one fault in this process and explore until it shows. One line of JSON."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.sim.faults.catalogue import fault_named
-from tenure.sim.faults.fault import Fault
-from tenure.sim.faults.found import Found
-from tenure.sim.faults.planting import plant
+from tenure.sim.planted.catalogue import fault_named
+from tenure.sim.planted.fault import PlantedFault
+from tenure.sim.planted.found import Found
+from tenure.sim.planted.planting import plant
 
 if TYPE_CHECKING:
     from tenure.sim.explore.explore import Exploration
@@ -38,7 +38,7 @@ def main() -> None:
     sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
 
 
-def hunt(fault: Fault, limit: int) -> Found:
+def hunt(fault: PlantedFault, limit: int) -> Found:
     """Explore the worlds that can show the fault until one does. This process is spoiled afterwards."""
     plant(fault.edits)
     states, seconds = 0, 0.0
@@ -50,13 +50,13 @@ def hunt(fault: Fault, limit: int) -> Found:
     return Found(fault=fault.name, states=states, seconds=seconds)
 
 
-def control(fault: Fault, world: str, limit: int) -> Found:
+def control(fault: PlantedFault, world: str, limit: int) -> Found:
     """The same world without the fault: what is found here was not the fault's doing."""
     explored = _explored(fault, world, (), limit)
     return judged(fault, world, explored, explored.states, explored.seconds)
 
 
-def _explored(fault: Fault, name: str, turned: tuple[str, ...], limit: int) -> Exploration:
+def _explored(fault: PlantedFault, name: str, turned: tuple[str, ...], limit: int) -> Exploration:
     # Only now: core must be imported with its fault.
     from tenure.sim.explore.explore import explore
     from tenure.sim.explore.reading import NodeReading
@@ -68,7 +68,7 @@ def _explored(fault: Fault, name: str, turned: tuple[str, ...], limit: int) -> E
     return explore(world, reading=reading, limit=limit)
 
 
-def judged(fault: Fault, world: str, explored: Exploration, states: int, seconds: float) -> Found:
+def judged(fault: PlantedFault, world: str, explored: Exploration, states: int, seconds: float) -> Found:
     """A rule that was broken is a catch, and so is a check of core's own. Anything else that was raised is a crash."""
     found = Found(fault=fault.name, states=states, seconds=seconds)
     if explored.violation is None:

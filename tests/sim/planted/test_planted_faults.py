@@ -14,12 +14,12 @@ from tenure.sim.explore.bounds import Bound
 from tenure.sim.explore.explore import Exploration, Violation
 from tenure.sim.explore.reading import NodeReading
 from tenure.sim.explore.worlds import WORLDS
-from tenure.sim.faults.catalogue import catalogue, fault_named
-from tenure.sim.faults.fault import Edit, Fault
-from tenure.sim.faults.found import Found
-from tenure.sim.faults.hunt import judged
-from tenure.sim.faults.hunting import believed, found_in, hunted
-from tenure.sim.faults.planting import MisplantedError, edited, plant, source_of
+from tenure.sim.planted.catalogue import catalogue, fault_named
+from tenure.sim.planted.fault import Edit, PlantedFault
+from tenure.sim.planted.found import Found
+from tenure.sim.planted.hunt import judged
+from tenure.sim.planted.hunting import believed, found_in, hunted
+from tenure.sim.planted.planting import MisplantedError, edited, plant, source_of
 from tests.cli.lab import called
 
 PAGE = Path(__file__).parents[3] / "docs" / "internals" / "mutation.md"
@@ -34,7 +34,7 @@ QUICK = (
 LEAST = {"variants": 43, "of the code": 25}
 
 
-def hunt(*faults: Fault) -> dict[str, Found]:
+def hunt(*faults: PlantedFault) -> dict[str, Found]:
     async def all_of_them() -> dict[str, Found]:
         env = dict(os.environ)
         return {one.fault: one async for one in hunted(faults, jobs=2, limit=40_000, env=env)}
@@ -43,7 +43,7 @@ def hunt(*faults: Fault) -> dict[str, Found]:
 
 
 @pytest.mark.parametrize("fault", catalogue(), ids=lambda one: one.name)
-def test_every_planted_fault_still_fits_the_code_and_its_worlds(fault: Fault) -> None:
+def test_every_planted_fault_still_fits_the_code_and_its_worlds(fault: PlantedFault) -> None:
     for module in {edit.module for edit in fault.edits}:
         edits = [edit for edit in fault.edits if edit.module == module]
         compile(edited(source_of(module), edits), module, "exec")

@@ -22,14 +22,14 @@ SEEN = ("legs", "issues")
 Body = dict[str, Any]
 
 
-class Told(Struct, frozen=True):
+class Retold(Struct, frozen=True):
     """`history`: what the record tells. `unfounded`: events that speak of what no event before them has made."""
 
     history: History
     unfounded: tuple[en.Recorded, ...]
 
 
-def told(history: History) -> Told | None:
+def retold(history: History) -> Retold | None:
     """What the record of this history tells; None where it does not have all of it. It counts as settled if the history
     does."""
     if "record" not in history.observed:
@@ -40,10 +40,10 @@ def told(history: History) -> Told | None:
     last = events[-1].seq if events else 0
     settled = [] if history.settled_at is None else [en.Settled(at=last)]
     whole = [*teller.entries, en.Observed(kinds=SEEN), *settled, teller.final_read(last + 1)]
-    return Told(History(whole), unfounded)
+    return Retold(History(whole), unfounded)
 
 
-def completed(history: History, record: Told) -> History:
+def completed(history: History, record: Retold) -> History:
     """A history that has settled, with one more read at its end: what its record tells of Tasks and Effects that nobody read
     in the end. So what was seen outside is held against the record also without reads over the API."""
     if history.settled_at is None:
@@ -68,7 +68,7 @@ def completed(history: History, record: Told) -> History:
 def _instants(entry: en.Entry) -> tuple[int, ...]:
     if isinstance(entry, en.Call):
         return (entry.began,) if entry.ended is None else (entry.ended,)
-    return (entry.at,) if isinstance(entry, en.Sight) else ()
+    return (entry.at,) if isinstance(entry, en.Happening) else ()
 
 
 class Teller:
@@ -111,7 +111,7 @@ class Teller:
         at = self._at if at is None else at
         return {"client": client, "began": at, "ended": at, "reply": en.Reply.DONE}
 
-    def _see(self, kind: type[en.Told], task_id: str, **fields: Any) -> None:
+    def _see(self, kind: type[en.Unseen], task_id: str, **fields: Any) -> None:
         self.entries.append(kind(at=self._at, task_id=task_id, **fields))
 
     def _change_task(self, task_id: str, **fields: Any) -> None:

@@ -13,7 +13,7 @@ class Edit(Struct, frozen=True, forbid_unknown_fields=True):
     after: str
 
 
-class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PlantedFault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One mistake.
 
     `rule`: what it attacks, by its name in DESIGN 4. `worlds`: those that can show it, the quickest first. `edits`: in core;

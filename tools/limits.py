@@ -33,6 +33,8 @@ TITLES = {
     "providers/exchange.py": "Answers of providers",
     "providers/looking.py": "Answers of providers",
     "client/link.py": "Answers to clients",
+    "servers/mcp/framing.py": "The MCP server",
+    "servers/mcp/server.py": "The MCP server",
     "node/execution/context.py": "A node's disk",
     "node/delivery/retention.py": "A node's disk",
 }

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tenure.core import commands as cm
 from tenure.core.attempt import AttemptState, Outcome, Verdict
-from tenure.core.attention import Attention
+from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.canonical import digest
 from tenure.core.delivery import Delivery, Progress
 from tenure.core.late import Late
@@ -146,6 +146,17 @@ def test_a_copy_of_a_disk_cannot_hand_back_what_the_original_may_be_running(lab:
     assert lab.open_items() == ["unknown"]
     (item,) = (one for one in lab.world.every(Attention) if one.open)
     assert "restarted meanwhile, or a copy of its disk" in item.summary
+
+
+@pytest.mark.parametrize(("boot", "is_told"), [("boot1", False), ("copy", True)])
+def test_an_unknown_outcome_that_another_boot_reports_says_that_it_may_come_from_a_copy(
+    lab: Lab, boot: str, is_told: bool
+) -> None:
+    _, task_id, delivery = lab.running()
+    lab.node(boot=boot)
+    assert lab.report(delivery, Verdict.UNKNOWN) == "recorded"
+    item = lab.get(Attention, item_id(AttentionKind.UNKNOWN, f"{task_id}/1"))
+    assert ("restarted meanwhile, or a copy of its disk" in item.summary) is is_told
 
 
 def test_a_hand_back_of_what_the_same_boot_acknowledged_is_taken_whatever_other_boots_came_before(

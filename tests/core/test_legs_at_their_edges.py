@@ -35,6 +35,15 @@ def test_a_late_report_that_comes_again_after_the_answer_is_no_new_evidence(lab:
     assert len(lab.events) == recorded
 
 
+def test_what_an_agent_asks_is_its_own_words_whatever_became_of_its_machine(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    lab.node(boot="another")
+    assert lab.report(delivery, Verdict.ASKED) == "recorded"
+    asked = lab.item(AttentionKind.ASKED, f"{task_id}/1")
+    assert asked is not None
+    assert asked.summary == "asked"
+
+
 # -- renewals
 
 

@@ -193,6 +193,24 @@ def test_what_answers_a_question_plans_anew_on_whatever_base(lab: Lab) -> None:
     assert lab.attempt(task_id, 2).spec.relation is Relation.REPLAN
 
 
+def test_who_has_read_something_else_is_told_what_there_is_now(lab: Lab) -> None:
+    _, task_id, delivery = lab.running()
+    lab.fail(delivery, FailureClass.AUTHORIZATION)
+    read = cm.Retry(task_id, "ann", "go on", number=1, verdict=None)
+    assert f"the newest is {task_id}/1 (failed)" in lab.run(read).message
+    lab.run(cm.Retry(task_id, "bob", "I was quicker"))
+    assert f"the newest is {task_id}/2 (pending)" in lab.run(read).message
+
+
+def test_where_nobody_says_what_was_read_the_same_word_counts_again_after_another_end(lab: Lab) -> None:
+    node, task_id, delivery = lab.running()
+    lab.fail(delivery, FailureClass.AUTHORIZATION)
+    word_again = cm.Retry(task_id, "ann", "go on")
+    assert [lab.run(word_again).successor for _ in range(2)] == [2, 2]
+    lab.fail(lab.work(node), FailureClass.AUTHORIZATION)
+    assert lab.run(word_again).successor == 3
+
+
 # -- answers to what is unknown
 
 

@@ -43,6 +43,7 @@ EVERYTHING = Scope(
 )
 MANY = RecipientSpec("claude", "command", capacity=100, provider="acme", pools=("pool",))
 OWN_NAMES = {
+    "resume_schedule": ["asleep"],
     "schedule": ["triage", "gone"],
     "_node": ["laptop", "ghost", "left"],
     "get_policy": ["careful", "default"],
@@ -117,9 +118,11 @@ class Stage(NamedTuple):
         """Is nothing left that this operation could be about?"""
         if operation == "close_circuit":
             return all(one.is_closed for one in await self.lab.hub.ledger.all_of(Circuit))
-        questions = (await self.seeds_now()).together[0]
-        is_about_some = operation in QUESTIONS_OF or "attention" in operation
-        return is_about_some and not any(_fits(operation, one) for one in questions)
+        if (
+            operation not in QUESTIONS_OF or operation == "resolve_effect"
+        ):  # doubt comes with time, and not by a new stage
+            return False
+        return not any(_fits(operation, one) for one in (await self.seeds_now()).together[0])
 
     async def ask(self, who: str, request: Request) -> Answer:
         bearer = self.bearers[who]
@@ -207,7 +210,7 @@ class Making:
         names = ("unknown", *(f"lost{number}" for number in range(2 * EACH)))
         for name in names:
             self.tasks[name] = await self.lab.submit(to="codex")
-        grants = {one.task_id: one for one in await ghost.claim(free=100)}
+        grants = {str(one.task_id): one for one in await ghost.claim(free=100)}
         for grant in grants.values():
             await ghost.ack(grant)
         for name in names:
@@ -286,7 +289,9 @@ class Making:
         schedule = {"name": "triage", "cron": "0 9 * * 1-5", "zone": "Europe/Berlin",
                     "task": {"objective": "Sort", "to": "claude"}}  # fmt: skip
         await self.post("submitter", "/v1/schedules", schedule)
-        await self.post("submitter", "/v1/schedules", {**schedule, "name": "gone"})
+        for name in ("gone", "asleep"):
+            await self.post("submitter", "/v1/schedules", {**schedule, "name": name})
+        await self.post("submitter", "/v1/schedules/asleep/pause", {"because": "holidays"})
         await self.post("submitter", "/v1/schedules/gone/remove", {"because": "over"})
         policy = {"name": "careful", "version": 1, "extends": "default",
                   "responses": {"validation": {"action": "escalate"}}}  # fmt: skip
@@ -388,7 +393,7 @@ class Making:
             {
                 "retry_task": {"task_id": self._ended()},
                 "challenge_attempt": {"task_id": [self.tasks["done"]], "number": [1]},
-                **dict.fromkeys(("pause", "resume", "get_pause"), {"subject": PAUSABLE}),
+                **{one: {"subject": PAUSABLE} for one in ("pause", "resume", "get_pause")},
                 "enroll": {"name": ["laptop"], "credential": [self.desk.credential], "version": ["1"]},
             },
         )  # fmt: skip

@@ -8,7 +8,8 @@ import io
 import json
 import random
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import anyio
@@ -19,8 +20,16 @@ from hypothesis import strategies as st
 from mcp.server.stdio import stdio_server
 from mcp.types import INVALID_REQUEST, PARSE_ERROR
 
-from tenure.servers.mcp.framing import AT_WORK, MESSAGE_BYTES, READ_BYTES, Bounded, Cutter, Lines
-from tenure.servers.mcp.server import http_app, tool_server
+from tenure.servers.mcp.framing import (
+    AT_WORK,
+    MESSAGE_BYTES,
+    MESSAGE_VALUES,
+    READ_BYTES,
+    Bounded,
+    Cutter,
+    Lines,
+)
+from tenure.servers.mcp.server import SESSIONS, http_app, tool_server
 from tenure.servers.mcp.voice import Voice
 from tests.eventually import eventually_async
 from tests.hostile.decoders import MIB
@@ -60,6 +69,8 @@ def refusals(answers: list[Any]) -> list[int]:
         (b"no json", PARSE_ERROR),
         (b"[" * 100_000, PARSE_ERROR),
         (b"[" + b"{}," * 300_000 + b"{}]", PARSE_ERROR),
+        (b"[" + b"1," * (MESSAGE_VALUES + 1) + b"1]", PARSE_ERROR),
+        (b"[" + b"1," * MESSAGE_VALUES + b"1]", INVALID_REQUEST),
         (said(call(2, "comment", number=1, body="x")).replace(b'"x"', b'"\xff"').strip(), PARSE_ERROR),
         (json.dumps([call(2), call(3)]).encode(), INVALID_REQUEST),
         (b"[]", INVALID_REQUEST),
@@ -195,6 +206,22 @@ def test_calls_that_were_canceled_leave_their_room_to_others() -> None:
     assert "last" in ids(mcp_stream(data, Slow()))
 
 
+HEADERS = {
+    "authorization": "Bearer secret", "content-type": "application/json",
+    "accept": "application/json, text/event-stream",
+}  # fmt: skip
+
+
+@asynccontextmanager
+async def over_http(server: Any) -> AsyncGenerator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(cast("Any", http_app(server, "secret")))
+    async with (
+        server.session_manager.run(),
+        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client,
+    ):
+        yield client
+
+
 @pytest.mark.parametrize(
     ("body", "statuses"),
     [
@@ -206,15 +233,18 @@ def test_calls_that_were_canceled_leave_their_room_to_others() -> None:
     ],
 )
 async def test_over_http_what_is_no_message_is_refused(body: bytes, statuses: set[int]) -> None:
-    server: Any = tool_server(cast("Any", NoHub()), Voice(), "1")
-    app: Any = http_app(server, "secret")
-    headers = {
-        "authorization": "Bearer secret", "content-type": "application/json",
-        "accept": "application/json, text/event-stream",
-    }  # fmt: skip
-    async with server.session_manager.run():
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
-            answer = await client.post("/mcp", content=body, headers=headers)
+    async with over_http(tool_server(cast("Any", NoHub()), Voice(), "1")) as client:
+        answer = await client.post("/mcp", content=body, headers=HEADERS)
     assert answer.status_code in statuses
     assert len(answer.content) < 64 * 1024 < MIB
+
+
+async def test_so_many_sessions_are_open_over_http_and_no_more() -> None:
+    server: Any = tool_server(cast("Any", NoHub()), Voice(), "1")
+    async with over_http(server) as client:
+        statuses = [
+            (await client.post("/mcp", content=json.dumps(HELLO), headers=HEADERS)).status_code
+            for _ in range(SESSIONS + 1)
+        ]
+    assert statuses[:-1] == [200] * SESSIONS
+    assert statuses[-1] == 503

@@ -13,6 +13,7 @@ from tenure.hub.access import Principal
 from tenure.ledger.port import TaskFilter
 from tenure.wire import api
 from tenure.wire.attention import CloseRequest
+from tenure.wire.recovery import RetryRequest
 from tests.hub.lab import ANN, SHA, Lab
 
 BOB = Principal("bob", Role.SUBMITTER)
@@ -231,12 +232,12 @@ async def test_a_question_is_answered_by_a_retry_and_its_reason() -> None:
         await desk.report(await desk.take(), Verdict.ASKED)
         (item,) = await lab.api.queries.attention(open_only=True, limit=10)
         assert set(item.answers) == {"retry", "give_up", "cancel"}
-        reply = await lab.api.retry(BOB, task_id, "the blue one")
+        reply = await lab.api.retry(BOB, task_id, RetryRequest(because="the blue one"))
         assert (reply.number, reply.continues) == (2, None)
-        assert await lab.api.retry(BOB, task_id, "the blue one") == reply
+        assert await lab.api.retry(BOB, task_id, RetryRequest(because="the blue one")) == reply
         for who, because in ((BOB, "the red one"), (ANN, "the blue one")):
             with pytest.raises(er.NotOfferedError, match="under way"):
-                await lab.api.retry(who, task_id, because)
+                await lab.api.retry(who, task_id, RetryRequest(because=because))
         (grant,) = await desk.claim()
         assert grant.spec.objective.endswith("Answer from bob: the blue one")
         assert (await lab.attempt(task_id, 2)).because == "the blue one"
@@ -247,8 +248,8 @@ async def test_a_task_that_has_ended_is_retried_as_a_new_one_that_continues_it()
         task_id = await lab.submit(labels={"team": "shop"}, policy="once")
         desk = await lab.node()
         await desk.report(await desk.take(), Verdict.FAILED)
-        reply = await lab.api.retry(BOB, task_id, "the disk is larger now", "retry-1")
-        again = await lab.api.retry(BOB, task_id, "the disk is larger now", "retry-1")
+        reply = await lab.api.retry(BOB, task_id, RetryRequest(because="the disk is larger now"), "retry-1")
+        again = await lab.api.retry(BOB, task_id, RetryRequest(because="the disk is larger now"), "retry-1")
         assert reply == again
         body = await lab.api.queries.task(reply.task_id)
         assert (body.continues, body.labels) == (task_id, {"team": "shop"})
@@ -263,12 +264,31 @@ async def test_a_task_that_waits_after_a_failure_goes_on_with_its_next_attempt()
         assert await lab.state(task_id) == "input_required"
         (item,) = await lab.api.queries.attention(open_only=True, limit=10)
         assert (item.kind, item.subject) == ("contradiction", f"{task_id}/1")
-        reply = await lab.api.retry(BOB, task_id, "the disk is larger now")
+        reply = await lab.api.retry(BOB, task_id, RetryRequest(because="the disk is larger now"))
         assert (reply.task_id, reply.number, reply.continues) == (task_id, 2, None)
         assert await lab.state(task_id) == "working"
         assert not await lab.api.queries.attention(open_only=True, limit=10)
         await desk.report(await desk.take())
         assert await lab.state(task_id) == "completed"
+
+async def test_a_retry_says_what_was_read_and_makes_nothing_once_the_task_has_gone_on() -> None:
+    async with Lab().running() as lab:
+        task_id = await lab.submit()
+        desk = await lab.node()
+        grant = await desk.take()
+        asked = RetryRequest(because="once more", number=1)
+        with pytest.raises(er.NotOfferedError, match="under way"):
+            await lab.api.retry(BOB, task_id, asked)
+        await desk.report(grant, Verdict.FAILED)
+        with pytest.raises(er.ConflictError, match=f"you read {task_id}/1 .not ended., and by now"):
+            await lab.api.retry(BOB, task_id, asked)
+        asked = RetryRequest(because="once more", number=1, verdict=Verdict.FAILED)
+        made = await lab.api.retry(BOB, task_id, asked)
+        await desk.report(await desk.take())
+        assert await lab.state(task_id) == "completed"
+        assert await lab.api.retry(BOB, task_id, asked) == made
+        with pytest.raises(er.TerminalError):
+            await lab.api.retry(ANN, task_id, asked)
 
 
 async def test_an_unknown_attempt_is_not_retried_but_reconciled() -> None:
@@ -277,10 +297,10 @@ async def test_an_unknown_attempt_is_not_retried_but_reconciled() -> None:
         desk = await lab.node()
         await desk.report(await desk.take(), outcome=Outcome(Verdict.UNKNOWN))
         with pytest.raises(er.NotOfferedError, match="tenure reconcile"):
-            await lab.api.retry(BOB, task_id, "again")
+            await lab.api.retry(BOB, task_id, RetryRequest(because="again"))
         await lab.api.cancel(BOB, task_id, "")
         with pytest.raises(er.NotOfferedError, match="tenure reconcile"):
-            await lab.api.retry(BOB, task_id, "again")
+            await lab.api.retry(BOB, task_id, RetryRequest(because="again"))
 
 
 @pytest.mark.parametrize("because", ["", "  "])
@@ -293,7 +313,7 @@ async def test_a_retry_needs_a_reason_or_a_change(
         desk = await lab.node()
         await desk.report(await desk.take(), Verdict.FAILED)
         with pytest.raises(refusal, match=r"[Cc]hange something"):
-            await lab.api.retry(ANN, task_id, because)
+            await lab.api.retry(ANN, task_id, RetryRequest(because=because))
 
 
 @pytest.mark.parametrize("policy", ["default", "once"])
@@ -303,7 +323,7 @@ async def test_a_reason_for_a_retry_has_a_bound(policy: str) -> None:
         desk = await lab.node()
         await desk.report(await desk.take(), Verdict.FAILED)
         with pytest.raises(er.InvalidError, match="4000"):
-            await lab.api.retry(ANN, task_id, "x" * 4001)
+            await lab.api.retry(ANN, task_id, RetryRequest(because="x" * 4001))
 
 
 @pytest.mark.parametrize("because", ["", "  "])
@@ -313,13 +333,13 @@ async def test_a_question_is_not_answered_by_silence(because: str) -> None:
         desk = await lab.node()
         await desk.report(await desk.take(), Verdict.ASKED)
         with pytest.raises(er.InvalidError, match="say the answer"):
-            await lab.api.retry(ANN, task_id, because)
+            await lab.api.retry(ANN, task_id, RetryRequest(because=because))
 
 
 async def test_a_task_that_is_under_way_is_not_retried() -> None:
     async with Lab().running() as lab:
         with pytest.raises(er.NotOfferedError, match="under way"):
-            await lab.api.retry(ANN, await lab.submit(), "impatient")
+            await lab.api.retry(ANN, await lab.submit(), RetryRequest(because="impatient"))
 
 
 # -- reconcile, attention
@@ -430,7 +450,7 @@ async def test_what_does_not_exist_is_not_found() -> None:
             queries.attempts("t_nobody"),
             queries.events("t_nobody", 0, 10),
             lab.api.cancel(ANN, "t_nobody", ""),
-            lab.api.retry(ANN, "t_nobody", "x"),
+            lab.api.retry(ANN, "t_nobody", RetryRequest(because="x")),
             lab.api.revoke_token(ANN, "c_nobody"),
         ):
             with pytest.raises(er.NotFoundError):

@@ -12,7 +12,7 @@ from tenure.core.budget import Budget
 from tenure.core.failure import FailureClass
 from tenure.core.recipient import RecipientSpec
 from tenure.wire.codec import instant
-from tenure.wire.recovery import ChangesRequest
+from tenure.wire.recovery import ChangesRequest, RetryRequest
 from tests.eventually import eventually_so
 from tests.hub.lab import ANN, SHA, Desk, Lab
 
@@ -118,7 +118,7 @@ async def test_an_attempt_alone_is_stopped_and_its_task_waits_for_what_comes_nex
         assert body.stop.step == "terminated"
         (item,) = await lab.api.queries.attention(open_only=True, limit=10)
         assert item.kind == "stopped"
-        assert (await lab.api.retry(ANN, task_id, "on the right branch")).number == 2
+        assert (await lab.api.retry(ANN, task_id, RetryRequest(because="on the right branch"))).number == 2
 
 
 @pytest.mark.parametrize("number", [0, -1, 2, 2**60])
@@ -143,7 +143,7 @@ async def test_another_try_says_what_it_changes_with_digests_before_and_after() 
         node = await lab.node("laptop", RecipientSpec("claude", "command"), RecipientSpec("codex", "command"))
         task_id = await broken(lab, node, repository="/srv/shop.git", base_sha=SHA)
         changes = ChangesRequest(base_sha=OTHER, to="codex", command=("make",), timeout_s=60)
-        assert (await lab.api.retry(ANN, task_id, "", changes=changes)).number == 2
+        assert (await lab.api.retry(ANN, task_id, RetryRequest(changes=changes))).number == 2
         attempt = await lab.attempt(task_id, 2)
         why = attempt.hypothesis
         assert why is not None
@@ -169,8 +169,8 @@ async def test_a_try_that_changes_nothing_is_refused_but_for_a_persons_word(chan
         node = await lab.node()
         task_id = await broken(lab, node, repository="/srv/shop.git", base_sha=SHA)
         with pytest.raises(er.SameSpecError, match="nothing would be different"):
-            await lab.api.retry(ANN, task_id, "", changes=changes)
-        await lab.api.retry(ANN, task_id, "the disk is larger", changes=changes)
+            await lab.api.retry(ANN, task_id, RetryRequest(changes=changes))
+        await lab.api.retry(ANN, task_id, RetryRequest(because="the disk is larger", changes=changes))
         why = (await lab.attempt(task_id, 2)).hypothesis
         assert why is not None
         assert (why.override, why.changes) == (True, ())
@@ -198,7 +198,7 @@ async def test_a_change_that_breaks_a_bound_is_refused_before_and_after_the_end(
         task_id = await broken(lab, node, repository="/srv/shop.git", base_sha=SHA, policy=policy)
         head = lab.hub.record.head()
         with pytest.raises(er.InvalidError, match=match):
-            await lab.api.retry(ANN, task_id, "x", changes=changes)
+            await lab.api.retry(ANN, task_id, RetryRequest(because="x", changes=changes))
         assert lab.hub.record.head() == head
 
 
@@ -210,15 +210,17 @@ async def test_a_task_that_has_ended_is_continued_with_the_changes() -> None:
             lab, node, policy="once", deadline_at=until, project="shop", budget=Budget(attempts=2)
         )
         lab.pass_s(120)
-        reply = await lab.api.retry(ANN, task_id, "", changes=ChangesRequest(add="Mind the tests."))
+        reply = await lab.api.retry(ANN, task_id, RetryRequest(changes=ChangesRequest(add="Mind the tests.")))
         body = await lab.api.queries.task(reply.task_id)
         assert (body.continues, body.objective) == (task_id, "do it\n\nMind the tests.")
         assert (body.project, body.budget.attempts, body.deadline_at) == ("shop", 2, None)
         assert (await lab.attempt(reply.task_id)).because == "changes the objective"
         with pytest.raises(er.InvalidError, match="say where"):
-            await lab.api.retry(ANN, task_id, "x", changes=ChangesRequest(elsewhere=True))
+            await lab.api.retry(
+                ANN, task_id, RetryRequest(because="x", changes=ChangesRequest(elsewhere=True))
+            )
         with pytest.raises(er.InvalidError, match="ask for the same"):
-            await lab.api.retry(ANN, task_id, "", changes=ChangesRequest(objective="do it"))
+            await lab.api.retry(ANN, task_id, RetryRequest(changes=ChangesRequest(objective="do it")))
 
 
 # -- what can never be submitted

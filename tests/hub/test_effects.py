@@ -16,6 +16,7 @@ from tenure.hub.effects.capability import Capability
 from tenure.hub.effects.registry import Registry
 from tenure.wire import legs as ws
 from tenure.wire.effects import DecisionRequest, EffectBody, EffectRequest, ResolveRequest
+from tenure.wire.recovery import RetryRequest
 from tests.eventually import eventually_async, eventually_so
 from tests.hub.fake_provider import FakeProvider
 from tests.hub.lab import ANN, Desk, Lab
@@ -236,7 +237,7 @@ async def test_a_successor_gets_the_result_of_the_attempt_before() -> None:
     async with scene() as one:
         first = await one.pull()
         await one.desk.report(one.grant, Verdict.ASKED)
-        await one.lab.api.retry(ANN, one.task_id, "the answer is 42")
+        await one.lab.api.retry(ANN, one.task_id, RetryRequest(because="the answer is 42"))
         await one.take()
         again = await one.pull(key="another-key-of-mine")
         assert (again.effect_id, again.adopted, one.provider.calls) == (first.effect_id, True, 1)

@@ -18,6 +18,7 @@ from tenure.hub.alarm import Alarm
 from tenure.hub.loops import endurance
 from tenure.hub.loops.clock import ClockLoop
 from tenure.ledger.port import Committed
+from tenure.wire.recovery import RetryRequest
 from tests.eventually import eventually_async
 from tests.hub.lab import ANN, HandClock, Lab
 
@@ -181,7 +182,7 @@ async def test_dependents_of_a_failed_task_wait_until_it_is_continued() -> None:
         desk = await lab.node()
         await desk.report(await desk.take(), Verdict.FAILED)
         await until_why(lab, second, "dependency_failed")
-        again = await lab.api.retry(ANN, first, "the disk is larger now")
+        again = await lab.api.retry(ANN, first, RetryRequest(because="the disk is larger now"))
         assert again.continues == first
         await desk.report(await desk.take())
         await until_why(lab, second, "ready")

@@ -1,6 +1,7 @@
 """Which tests run which lines of core: measured once, kept until the test's file changes.
 
-Where a module of core has changed since, its lines have moved: then what counts is which function a test ran."""
+Where a module of core has changed since, its lines have moved: then what counts is which function a test ran. A function
+that is new since may be run by every test that ran anything of its module."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ class Reach:
         found = {
             test for line in range(first, last + 1) for test in self.tests.get((mutant.module, line), ())
         }
-        found |= self.functions.get((mutant.module, mutant.function), set())
+        outer = mutant.function.rpartition(".")[0]  # of a function within a function
+        for name in (mutant.function, outer):
+            found |= self.functions.get((mutant.module, name), set())
         quick = {test for test in found if self.seconds[test] < SLOW_S}
         found = quick if len(quick) >= ENOUGH else found
         weight = {test: self.weights[mutant.module, test] / (0.02 + self.seconds[test]) for test in found}
@@ -120,6 +123,7 @@ def _reach(known: dict[str, Any], shapes: dict[str, Any]) -> Reach:
     tests: dict[tuple[str, int], set[str]] = {}
     functions: dict[tuple[str, str], set[str]] = {}
     now = {path.stem: module_digest(path.stem) for path in CORE.glob("*.py")}
+    names = {path.stem: {name for _, _, name in functions_of(path)} for path in CORE.glob("*.py")}
     for test, row in known.items():
         for module, lines in row["lines"].items():
             digest, shape = shapes[row["shape"]].get(module, ("", []))
@@ -131,6 +135,8 @@ def _reach(known: dict[str, Any], shapes: dict[str, Any]) -> Reach:
             for first, last, name in shape:
                 if any(line in ran for line in range(first + 1, last + 1)):
                     functions.setdefault((module, name), set()).add(test)
+            for name in names.get(module, set()) - {name for _, _, name in shape}:
+                functions.setdefault((module, name), set()).add(test)
     weights: defaultdict[tuple[str, str], float] = defaultdict(float)
     for (module, _), ran in (*tests.items(), *functions.items()):
         for test in ran:

@@ -3,6 +3,7 @@
 The forge does the counting: after each fault it is asked what was really done."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -50,7 +51,6 @@ CANNOT_BE_ASKED = (
     "flood",
     "hang",
 )
-DEAF = "http://127.0.0.1:1"
 
 
 class ProviderSuite:
@@ -236,13 +236,15 @@ class ProviderSuite:
         assert (await provider.find(call)).result is not None
 
     async def test_a_server_that_is_not_there_did_nothing(self, effect: EffectKind) -> None:
-        provider = self.made(DEAF)
-        call = desk.call(desk.params_of(effect, 1), desk.new_target())
-        with pytest.raises(UnavailableError):
-            await provider.apply(call)
-        with pytest.raises(UnavailableError):
-            await provider.find(call)
-        await provider.close()
+        with socket.socket() as deaf:  # holds its port, so that nobody else answers there
+            deaf.bind(("127.0.0.1", 0))
+            provider = self.made(f"http://127.0.0.1:{deaf.getsockname()[1]}")
+            call = desk.call(desk.params_of(effect, 1), desk.new_target())
+            with pytest.raises(UnavailableError):
+                await provider.apply(call)
+            with pytest.raises(UnavailableError):
+                await provider.find(call)
+            await provider.close()
 
     async def test_a_call_whose_time_is_over_is_not_sent(
         self, forge: ForgeProcess, provider: Provider, effect: EffectKind

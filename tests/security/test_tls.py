@@ -37,6 +37,7 @@ from tools.guarantees import ROOT
 
 HOST = "127.0.0.1"
 PAST = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+FUTURE, LATER = (datetime.datetime(year, 1, 1, tzinfo=datetime.UTC) for year in (2090, 2091))
 
 
 class Pki:
@@ -174,7 +175,14 @@ async def test_a_certificate_of_a_wrong_ca_or_of_yesterday_gets_nothing_done(
     [
         (HOST, {}, "others.pem", "not trusted here .*node.ca_file"),
         (HOST, {"not_after": PAST}, "hubs.pem", "certificate has expired"),
-        ("elsewhere.example", {}, "hubs.pem", "127.0.0.1"),
+        (HOST, {"not_before": FUTURE, "not_after": LATER}, "hubs.pem", "not valid yet; .*clock"),
+        (
+            "elsewhere.example",
+            {},
+            "hubs.pem",
+            r"names elsewhere\.example, and not 127\.0\.0\.1; .*subjectAltName",
+        ),
+        ("nobody@elsewhere.example", {}, "hubs.pem", r"does not name 127\.0\.0\.1; have one made"),
     ],
 )
 async def test_a_hub_that_is_not_the_one_gets_no_token(

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from tenure.client.link import Ask, Effect, Link, path_part
+from tenure.core.attempt import Verdict
 from tenure.core.commands import Done
 from tenure.wire import recovery as rb
-from tenure.wire.api import TaskBody
+from tenure.wire.api import AttemptBody, TaskBody
 from tenure.wire.attention import (
     AnswerRequest,
     AssignRequest,
@@ -45,18 +48,24 @@ class Deciding:
         because: str = "",
         key: str | None = None,
         changes: rb.ChangesRequest | None = None,
+        read: AttemptBody | None = None,
     ) -> rb.RetryReply:
         """Try again, with changes or with a reason: the next Attempt of a Task that waits for an answer, or a new Task that
-        continues one that has ended. With a `key` and a reason it is recorded once, however often it is sent."""
+        continues one that has ended. With a `key` and a reason it is recorded once, however often it is sent. `read`: the
+        newest Attempt as it was read; if the Task has gone on since, nothing is done."""
         headers = {"Idempotency-Key": key} if key else {}
         body = rb.RetryRequest(because=because, changes=changes or rb.ChangesRequest())
+        if read is not None:
+            verdict = None if read.verdict is None else Verdict(read.verdict)
+            body = replace(body, number=read.number, verdict=verdict)
         effect = Effect.SAME if key and because.strip() else Effect.ONCE
         path = f"/v1/tasks/{path_part(task_id)}/retry"
         ask = Ask(method="POST", path=path, body=body, effect=effect, headers=headers)
         return await self._link.ask(rb.RetryReply, ask)
 
     async def raise_budget(self, task_id: str, more: rb.RaiseRequest) -> TaskBody:
-        """Add to what a Task may use. Sent twice it is added twice, so it is never repeated by itself."""
+        """Add to what a Task may use. Sent twice it is added twice, unless it says which limits were read; it is never repeated by
+        itself."""
         return await self._decide(TaskBody, f"/v1/tasks/{path_part(task_id)}/budget", more, Effect.ONCE)
 
     async def challenge(self, task_id: str, challenge: rb.ChallengeRequest) -> Done:

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from tenure.core.access import Role
-from tenure.core.attempt import Answer, Outcome, Usage
+from tenure.core.attempt import Answer, Outcome, Usage, Verdict
 from tenure.core.delivery import Progress
 from tenure.core.desk_commands import Changes, DeskCommand
 from tenure.core.effect_commands import EffectAnswer, EffectCommand
@@ -46,8 +46,7 @@ class Proof(Struct, frozen=True):
 
 
 class Submit(Struct, frozen=True):
-    """Idempotent by (`by`, `idempotency_key`): the same key and spec return the recorded Task, another spec
-    is refused."""
+    """Idempotent by (`by`, `idempotency_key`): the same key and spec return the recorded Task, another spec is refused."""
 
     task_id: TaskId
     spec: TaskSpec
@@ -80,21 +79,22 @@ class Retry(Struct, frozen=True):
     """A person's Attempt N+1 of a Task that waits for a person. Unknown Attempts are reconciled instead.
 
     `changes`: what it shall do otherwise. Without any, the same spec after the same failure is refused, unless `because`
-    says why it should go better now: the person's word, which is recorded as such. To a question `because` is the
-    answer."""
+    says why it should go better now: the person's word, which is recorded as such. To a question `because` is the answer.
+    `number`, `verdict`: the newest Attempt as it was read, and how it had ended (None: it had not). If the Task has gone on
+    since, nothing is made; what this very word has made is told again. No `number`: it is about whatever there is."""
 
     task_id: TaskId
     by: str
     because: str
     changes: Changes = Changes()
+    number: int | None = None
+    verdict: Verdict | None = None
 
 
 class Reconcile(Struct, frozen=True):
-    """A person's answer to an unknown Attempt; `item_version` is the version of the attention item that was
-    read.
+    """A person's answer to an unknown Attempt; `item_version` is the version of the attention item that was read.
 
-    `tree_gone` is the person's own word that no process of the Attempt is left; it frees the slot.
-    """
+    `tree_gone` is the person's own word that no process of the Attempt is left; it frees the slot."""
 
     task_id: TaskId
     number: int

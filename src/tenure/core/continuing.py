@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tenure.core.attempt import Attempt
 from tenure.core.commands import Refusal, Retry
 from tenure.core.desk_commands import Changes
+from tenure.core.retrying import read_refusal
 from tenure.core.task import Task, TaskSpec
 
 CHANGEABLE = tuple(name for name in Changes.__struct_fields__ if name != "elsewhere")
@@ -19,6 +20,9 @@ def continuation(task: Task, newest: Attempt, command: Retry, now_ms: int) -> Ta
     """The spec of the Task that continues this one, or why there can be none.
 
     A deadline that has passed is left out: the work is asked for anew."""
+    refusal = read_refusal(command, newest)
+    if refusal is not None:
+        return refusal
     if newest.is_open_unknown:
         return Refusal(
             "not_offered",

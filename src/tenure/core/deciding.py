@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from tenure.core import recovery_events as rv
 from tenure.core.asking import (
@@ -99,6 +99,12 @@ def _raise_refusal(draft: Draft, command: RaiseBudget, task: Task) -> Refusal | 
             "terminal",
             f"{task.task_id} has ended or is being canceled ({task.state}); its budget changes nothing any more.",
             {"state": str(task.state)},
+        )
+    if command.limits is not None and command.limits != task.budget:
+        return Refusal(
+            "conflict",
+            f"{task.task_id} has other limits by now than you read, so nothing was added. Read them again, then say what is missing.",
+            {"limits": asdict(task.budget)},
         )
     problem = budget_problem(command.more)
     if problem is not None:

@@ -67,13 +67,17 @@ class CloseCircuit(Struct, frozen=True):
 
 class RaiseBudget(Struct, frozen=True):
     """A person lets a Task go on: `more` is added to its limits (where only its project or the hub limits it, to what it has
-    used), and `deadline_ms` is its new deadline. An exhausted Task is then decided about again."""
+    used), and `deadline_ms` is its new deadline. An exhausted Task is then decided about again.
+
+    `limits`: the Task's own limits as they were read; where it has others by now nothing is added. So what is sent twice is not
+    added twice. None: whatever they are."""
 
     task_id: TaskId
     more: Budget
     deadline_ms: int | None
     by: str
     because: str
+    limits: Budget | None = None
 
 
 class StopAttempt(Struct, frozen=True):

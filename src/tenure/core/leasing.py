@@ -23,6 +23,7 @@ from tenure.core.granting import void
 from tenure.core.late import LateKind
 from tenure.core.proof import hear_late, is_current, is_live, stale
 from tenure.core.recipient import Node
+from tenure.core.remains import told_of_boot
 from tenure.core.stopping import advance_stop, request_stop
 from tenure.core.task import CancelStep, StopCause, Task
 
@@ -169,10 +170,7 @@ def _why_silent(draft: Draft, delivery: Delivery) -> str:
     """What is known of a holder that neither renewed nor reported, for the person who will be asked."""
     if delivery.denied:
         return "node lost its store"
-    silence = "the lease ran out and nobody reported"
-    if draft.get(Node, delivery.node_id).is_another_boot(delivery.boot_id):
-        return f"{silence}; its machine was restarted meanwhile, or a copy of its disk was"
-    return silence
+    return f"the lease ran out and nobody reported{told_of_boot(draft, delivery)}"
 
 
 def revoke(draft: Draft, delivery: Delivery, reason: str) -> None:

@@ -14,6 +14,7 @@ from tenure.core.attempt import Attempt
 from tenure.core.attention import AttentionKind
 from tenure.core.delivery import Delivery
 from tenure.core.draft import Draft
+from tenure.core.recipient import Node
 
 
 def ask_for_remains(draft: Draft, attempt: Attempt) -> None:
@@ -35,3 +36,10 @@ def free_unit(draft: Draft, delivery: Delivery, reason: str, by: str = "") -> No
     """Somebody has said that nothing is left of it: its unit is free, and nobody needs to be asked any more."""
     draft.emit(ev.SlotFreed(task_id=delivery.task_id, delivery_id=delivery.delivery_id, reason=reason, by=by))
     settle(draft, AttentionKind.RECIPIENT_BLOCKED, delivery.attempt_id, reason, by=by or None)
+
+
+def told_of_boot(draft: Draft, delivery: Delivery) -> str:
+    """What a person should know who looks for it: a copy of a machine knows nothing of what the original has begun."""
+    if draft.get(Node, delivery.node_id).is_another_boot(delivery.boot_id):
+        return "; its machine was restarted meanwhile, or a copy of its disk was"
+    return ""

@@ -36,7 +36,7 @@ from tenure.core.ids import DeliveryId
 from tenure.core.late import Late, LateKind, late_id
 from tenure.core.proof import hear_late, is_current, is_live, stale
 from tenure.core.recipient import Node
-from tenure.core.remains import ask_for_remains, free_unit
+from tenure.core.remains import ask_for_remains, free_unit, told_of_boot
 from tenure.core.stopping import advance_stop, withdraw
 from tenure.core.task import CancelStep, Task
 
@@ -68,6 +68,8 @@ def decide_report(draft: Draft, command: Report) -> LegAnswer:
     give_back(draft, delivery)
     end_effects(draft, task.task_id, reported=True)
     reason = command.outcome.summary or str(command.outcome.verdict)
+    if command.outcome.verdict is Verdict.UNKNOWN:
+        reason += told_of_boot(draft, delivery)
     conclude(draft, task.task_id, CancelStep.ACKNOWLEDGED, reason)
     return LegAnswer(delivery.delivery_id, "recorded")
 

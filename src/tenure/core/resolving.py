@@ -81,7 +81,18 @@ def resolution(
             "Read it again, then answer.",
             {"item_version": item.version},
         )
-    return _MAKERS[word.answer](item, _in_full(about, word))
+    return _as_read(_MAKERS[word.answer](item, _in_full(about, word)), about, newest)
+
+
+def _as_read(command: Command | Refusal, about: Subject, newest: Attempt | None) -> Command | Refusal:
+    """What comes next is about what stood there when this was answered, or nothing comes of it."""
+    match command:
+        case Retry() if newest is not None:
+            return replace(command, number=newest.number, verdict=newest.verdict)
+        case RaiseBudget() if about.task is not None:
+            return replace(command, limits=about.task.budget)
+        case _:
+            return command
 
 
 def _in_full(about: Subject, word: Word) -> Word:

@@ -29,6 +29,7 @@ from tenure.core.delivery import Delivery
 from tenure.core.draft import Draft
 from tenure.core.failure import FailureClass
 from tenure.core.findings import judged_class
+from tenure.core.ids import attempt_id
 from tenure.core.limits import OBJECTIVE_BYTES, REASON_LENGTH
 from tenure.core.policy import TRANSIENT
 from tenure.core.policy_choice import policy_named
@@ -63,11 +64,12 @@ def decide_retry(draft: Draft, command: Retry) -> Reconciled | Refusal:
     if task is None:
         return Refusal("not_found", f"there is no Task {command.task_id}.", {"task_id": command.task_id})
     attempt = draft.newest_attempt(task)
+    made = _made_before(draft, command, attempt)
+    if made is not None:
+        return Reconciled(task.task_id, made.number - 1, Answer.RERUN, made.number)
     refusal = _state_refusal(command, task, attempt)
     if refusal is not None:
         return refusal
-    if attempt.verdict is None:
-        return Reconciled(task.task_id, attempt.number - 1, Answer.RERUN, attempt.number)
     if len(command.because) > REASON_LENGTH:
         return Refusal("invalid", f"a reason has at most {REASON_LENGTH} characters.", {"field": "because"})
     spec = _new_spec(draft, command, task, attempt)
@@ -88,6 +90,9 @@ def _state_refusal(command: Retry, task: Task, attempt: Attempt) -> Refusal | No
             f"{task.task_id} has ended or is being canceled ({task.state}); submit a Task that continues it.",
             {"state": str(task.state)},
         )
+    refusal = read_refusal(command, attempt)
+    if refusal is not None:
+        return refusal
     if attempt.verdict is Verdict.UNKNOWN:
         return Refusal(
             "not_offered",
@@ -97,13 +102,26 @@ def _state_refusal(command: Retry, task: Task, attempt: Attempt) -> Refusal | No
         )
     if task.open_effects and task.lease is None:
         return effects_refusal(task)
-    if attempt.verdict is None and not _was_made_by(attempt, command):
+    if attempt.verdict is None:
         return Refusal(
             "not_offered",
             f"{task.task_id} is under way ({attempt.state}); there is nothing to retry.",
             {"state": str(task.state)},
         )
     return None
+
+
+def read_refusal(command: Retry, newest: Attempt) -> Refusal | None:
+    """Why it does not count: the Task has gone on since the person read it."""
+    if command.number is None or (command.number, command.verdict) == (newest.number, newest.verdict):
+        return None
+    read = f"{attempt_id(newest.task_id, command.number)} ({command.verdict or 'not ended'})"
+    return Refusal(
+        "conflict",
+        f"you read {read}, and by now the newest is {newest.attempt_id} ({newest.verdict or newest.state}). Read it again, then "
+        "say what shall follow.",
+        {"attempt": newest.attempt_id, "verdict": newest.verdict},
+    )
 
 
 def _new_spec(draft: Draft, command: Retry, task: Task, attempt: Attempt) -> AttemptSpec | Refusal:
@@ -253,7 +271,12 @@ def effects_refusal(task: Task) -> Refusal:
     )
 
 
-def _was_made_by(attempt: Attempt, command: Retry) -> bool:
-    """Is this Attempt what the same answer of the same person has made? Then that is told again (`once`)."""
-    why = attempt.spec.hypothesis
-    return why is not None and why.by == command.by and why.because == command.because.strip() != ""
+def _made_before(draft: Draft, command: Retry, newest: Attempt) -> Attempt | None:
+    """What the same answer of the same person has made already: that is told again (`once`)."""
+    if command.number is None:
+        made = newest if newest.verdict is None else None
+    else:
+        made = draft.find(Attempt, attempt_id(command.task_id, command.number + 1))
+    why = made.spec.hypothesis if made is not None else None
+    is_theirs = why is not None and why.by == command.by and why.because == command.because.strip() != ""
+    return made if is_theirs else None

@@ -108,26 +108,29 @@ class Api:
         self,
         who: Principal,
         task_id: str,
-        because: str,
+        asked: rb.RetryRequest,
         key: str | None = None,
-        changes: rb.ChangesRequest = NO_CHANGES,
     ) -> rb.RetryReply:
         """Try again, with changes or with a reason: see the module.
 
         Raises:
             NotFoundError: there is no such Task.
+            ConflictError: the Task has gone on since it was read.
             NotOfferedError: its outcome is unknown and must be reconciled, or it is under way.
             SameSpecError: nothing would be different, and no reason is given.
             InvalidError: a change breaks a bound, or the answer to a question is missing.
         """
-        because = _reason(because, needed=False)
+        because, number = _reason(asked.because, needed=False), _whole(asked.number or 0, "number") or None
         task, newest = await self._newest(task_id)
-        if not task.is_terminal:
-            asked = cm.Retry(task.task_id, who.name, because, changes_in(changes, newest.spec.objective))
-            done = await self._hub.execute(asked)
+        # Of one that has ended since it was read only what this very word has made is told again.
+        continues = task.is_terminal and number in (None, newest.number)
+        objective = task.spec.objective if continues else newest.spec.objective
+        changes = changes_in(asked.changes, objective)
+        retry = cm.Retry(task.task_id, who.name, because, changes, number, asked.verdict)
+        if not continues:
+            done = await self._hub.execute(retry)
             return rb.RetryReply(task_id=done.task_id, number=done.successor)
-        asked = cm.Retry(task.task_id, who.name, because, changes_in(changes, task.spec.objective))
-        spec = accepted(continuation(task, newest, asked, self._hub.clock.wall_ms()))
+        spec = accepted(continuation(task, newest, retry, self._hub.clock.wall_ms()))
         command = cm.Submit(
             TaskId(self._hub.ids.new_id("t")), spec, who.name, key or self._hub.ids.new_id("retry")
         )
@@ -143,18 +146,21 @@ class Api:
         return task, newest
 
     async def raise_budget(self, who: Principal, task_id: str, asked: rb.RaiseRequest) -> api.TaskBody:
-        """Let a Task use more, or take longer. It is not repeated: each adds to what there is. `replayed` says that nothing
-        was changed: it has no limit where more was given.
+        """Let a Task use more, or take longer. Each adds to what there is, unless it says what that was. `replayed` says that
+        nothing was changed: it has no limit where more was given.
 
         Raises:
             NotFoundError: there is no such Task.
             TerminalError: it has ended or is being canceled.
+            ConflictError: it has other limits by now than were read.
             InvalidError: nothing is raised, an amount is out of range, or the deadline is past.
         """
         if asked.more == Budget() and asked.deadline_at is None:
             raise er.InvalidError("say by how much: `more` or `deadline_at` is needed.", field="more")
         deadline_ms = None if asked.deadline_at is None else parse_instant(asked.deadline_at)
-        command = RaiseBudget(TaskId(task_id), asked.more, deadline_ms, who.name, _reason(asked.because))
+        command = RaiseBudget(
+            TaskId(task_id), asked.more, deadline_ms, who.name, _reason(asked.because), asked.limits
+        )
         done = await self._hub.execute(command)
         with recorded():
             return replace(await self.queries.task(task_id), replayed=done.replayed)

@@ -96,20 +96,20 @@ def _name_once(pairs: list[tuple[str, Any]]) -> None:
 _names = json.JSONDecoder(object_pairs_hook=_name_once, parse_int=len, parse_float=len, strict=False)
 
 
-def refuse_shape(body: bytes) -> None:
+def refuse_shape(body: bytes, most_values: int = JSON_VALUES) -> None:
     """Refuse, before it is decoded, a JSON text of too many levels or values.
 
     Raises:
         TooDeepError: it is nested deeper than `limits.JSON_DEPTH`.
-        TooLargeError: it has more values than `limits.JSON_VALUES`.
+        TooLargeError: it has more values than that.
     """
-    if body.count(b",") > JSON_VALUES or _many_brackets(body):
+    if body.count(b",") > most_values or _many_brackets(body):
         brackets, commas = _skeleton(body)
-        if commas > JSON_VALUES:
+        if commas > most_values:
             raise TooLargeError(
-                f"the JSON has {commas} values; at most {JSON_VALUES} are read. Send less at once.",
+                f"the JSON has {commas} values; at most {most_values} are read. Send less at once.",
                 values=commas,
-                limit=JSON_VALUES,
+                limit=most_values,
             )
         depth = _depth(brackets)
         if depth > JSON_DEPTH:

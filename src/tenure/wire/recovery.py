@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tenure.core.attempt import Verdict
 from tenure.core.budget import Budget
 from tenure.core.review import About
 from tenure.core.scope import Scope
@@ -159,10 +160,12 @@ class ChangesRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
 
 class RetryRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
     """Another try: with changes, or for a person's reason, which is then recorded as their word. To a question `because`
-    is the answer."""
+    is the answer. `number` and `verdict`: the newest Attempt as you read it; if the Task has gone on since, nothing is done."""
 
     because: str = ""
     changes: ChangesRequest = ChangesRequest()
+    number: int | None = None
+    verdict: Verdict | None = None
 
 
 class RetryReply(Answered, frozen=True, kw_only=True):
@@ -172,11 +175,13 @@ class RetryReply(Answered, frozen=True, kw_only=True):
 
 
 class RaiseRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
-    """What is added to a Task's limits, and its new deadline."""
+    """What is added to a Task's limits, and its new deadline. `limits`: the Task's own limits as you read them; if it has others
+    by now, nothing is added."""
 
     because: str
     more: Budget = Budget()
     deadline_at: str | None = None
+    limits: Budget | None = None
 
 
 class ChallengeRequest(Asked, frozen=True, kw_only=True):

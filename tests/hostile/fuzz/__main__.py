@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,12 @@ def main(arguments: list[str]) -> int:
         return 0
     given = parsed(arguments)
     say(f"{'decoder':18} {'executions':>10} {'edges':>6} {'new inputs':>10} {'crashes':>7} {'peak MB':>7}")
-    seconds = max(1, round(given.minutes * 60))
+    began, seconds = time.monotonic(), max(1, round(given.minutes * 60))
     found = [one for one in given.decoders if not run(one, seconds, given.seed, given.found)]
     say(
         f"{len(given.decoders)} decoder{'' if len(given.decoders) == 1 else 's'}, {len(found)} with findings{': ' if found else ''}{', '.join(found)}"
     )
+    say(f"in {time.monotonic() - began:.0f} s")
     return 1 if found else 0
 
 

@@ -120,7 +120,7 @@ def check_port(settings: Settings, *, hub_runs: bool) -> Finding:
     hub = settings.hub
     where = f"{hub.bind}:{hub.port}"
     if hub_runs:
-        return ok("port", f"the hub of this folder runs; its settings say {where}")
+        return ok("port", f"the hub of this folder runs; the settings here say {where}")
     if hub.port == 0:
         return ok("port", "the hub takes any free port")
     family = socket.AF_INET6 if ":" in hub.bind else socket.AF_INET

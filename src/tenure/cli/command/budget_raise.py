@@ -23,15 +23,19 @@ async def raise_budget(
     What you give is added to the limits that the task has. One that waits because a limit was used up goes on: as its
     policy says, or with the same spec on your word. Asked twice it is added twice.
     """
+    from msgspec.structs import asdict
+
     from tenure.cli.asking.lookup import connected, task_id_of
     from tenure.cli.asking.more_budget import more_in
     from tenure.cli.text.recovery import budget_text
+    from tenure.core.budget import Budget
     from tenure.wire.recovery import RaiseRequest
 
     more, deadline_at = more_in(options)
     async with connected(cli) as hub:
         task_id = await task_id_of(hub, task)
-        asked = RaiseRequest(because=because, more=more, deadline_at=deadline_at)
+        limits = Budget(**asdict((await hub.task(task_id)).budget))
+        asked = RaiseRequest(because=because, more=more, deadline_at=deadline_at, limits=limits)
         body = await hub.raise_budget(task_id, asked)
     cli.out.data(body)
     if cli.out.json:

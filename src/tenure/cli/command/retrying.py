@@ -45,9 +45,11 @@ async def retry(
 
     async with connected(cli) as hub:
         task_id = await task_id_of(hub, task)
+        read = await hub.attempts(task_id)
         asked = await changes_in(cli, changes, program or [], await hub.task(task_id))
         # Under a key of its own it may be sent again after a lost answer.
-        reply = await hub.retry(task_id, because, RealIds(RealClock()).new_id("k"), asked)
+        key = RealIds(RealClock()).new_id("k")
+        reply = await hub.retry(task_id, because, key, asked, read=read[-1])
         if asked.to is not None:
             await tell_unserved(cli, hub, asked.to)
     cli.out.data(reply)

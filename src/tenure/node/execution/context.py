@@ -254,9 +254,11 @@ def parts_of(uri: str) -> SplitResult:
         ConfigurationError: it is none.
     """
     try:
-        return urlsplit(uri)
-    except ValueError as error:  # a bracket without its other one, or a host of signs that no host has
+        parts = urlsplit(uri)
+        _ = parts.port  # read only when it is asked for
+    except ValueError as error:  # a bracket without its other one, a host of signs that no host has, no port
         raise ConfigurationError(f"context {uri!r} is no address: {error}", uri=uri) from error
+    return parts
 
 
 def file_name(uri: str) -> str:

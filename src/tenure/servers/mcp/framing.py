@@ -4,7 +4,7 @@ The library reads a line however long it is, drops what it cannot read without a
 lines. A model's program that fails half-way would fill this process's memory, or wait for an answer that never comes. So:
 
 - a line longer than `MESSAGE_BYTES` is not kept, only its end is waited for; one that is no UTF-8, or is nested deeper or has
-  more values than JSON may have here, is not decoded;
+  more values than `MESSAGE_VALUES`, is not decoded;
 - each of them, and what is no message, is answered by an error of JSON-RPC without an id, since none can be trusted;
 - a call whose id is none is answered so, too: the library takes it for a notification;
 - no further message is taken while `AT_WORK` calls are unanswered, which a client that reads no answers cannot change."""
@@ -34,7 +34,10 @@ from tenure.wire.codec import refuse_shape
 
 MESSAGE_BYTES = 1 << 20
 """The longest arguments of an Effect, each sign of them escaped, and room."""
+MESSAGE_VALUES = 10_000
+"""The library decodes a message once for each kind that it might be; no tool takes a hundred values."""
 AT_WORK = 64
+"""Calls without an answer; a model makes a few at a time."""
 AT_END_S = 1.0
 """For calls that are at work when the client has closed its side."""
 READ_BYTES = 65_536
@@ -115,7 +118,7 @@ def readable(line: bytes) -> str:
 
     Not replaced sign by sign: what an agent has done outside would say something else than it said."""
     try:
-        refuse_shape(line)
+        refuse_shape(line, MESSAGE_VALUES)
         return line.decode()
     except (InvalidError, UnicodeDecodeError):
         return NO_MESSAGE
@@ -137,17 +140,14 @@ class Bounded:
         Raises:
             EndOfStream: there is none any more.
         """
-        while True:
+        item = await self._next()
+        while isinstance(item, Exception) or is_request_without_id(item):
+            await self._outgoing.send(SessionMessage(message=no_message(item)))
             item = await self._next()
-            if isinstance(item, Exception) or is_request_without_id(item):
-                await self._outgoing.send(SessionMessage(message=no_message(item)))
-            elif isinstance(item.message, JSONRPCRequest):
-                await self._room.acquire()
-                return SessionMessage(
-                    item.message, ServerMessageMetadata(on_request_unanswered=self._settled)
-                )
-            else:
-                return item
+        if not isinstance(item.message, JSONRPCRequest):
+            return item
+        await self._room.acquire()
+        return SessionMessage(item.message, ServerMessageMetadata(on_request_unanswered=self._settled))
 
     async def _next(self) -> Item:
         try:
@@ -230,6 +230,11 @@ def is_request_without_id(item: SessionMessage) -> bool:
 
 def no_message(item: Item) -> JSONRPCError:
     """The answer to a line that the library could not read, or read as what it is not."""
-    is_json = not isinstance(item, ValidationError) or item.errors()[0]["type"] != "json_invalid"
+    is_json = not isinstance(item, ValidationError) or _first_of(item) != "json_invalid"
     code = INVALID_REQUEST if is_json else PARSE_ERROR
     return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=TOLD))
+
+
+def _first_of(error: ValidationError) -> str:
+    # Without what was sent: the library has decoded it once for each kind of message, and would hand it all over.
+    return error.errors(include_url=False, include_context=False, include_input=False)[0]["type"]

@@ -36,6 +36,7 @@ from tenure.servers.mcp.voice import Voice
 
 PATH = "/mcp"
 SESSIONS = 64
+"""Of one Attempt over HTTP; a program needs one."""
 INSTRUCTIONS = """\
 You work on a task that Tenure runs. Call task_context first: it says what you are to do and what you may do outside.
 Whatever is to happen outside your worktree (pull requests, comments, labels, statuses, merges, webhooks) goes through

@@ -53,7 +53,7 @@ BODY_BOUNDS: dict[str, dict[str, Schema]] = {
     "CancelRequest": {"because": REASON, "number": COUNT},
     "ChallengeRequest": {"because": text(limits.REASON_LENGTH, 1), "number": COUNT},
     "ReasonRequest": {"because": text(limits.REASON_LENGTH, 1)},
-    "RetryRequest": {"because": REASON},
+    "RetryRequest": {"because": REASON, "number": COUNT},
     "RaiseRequest": {"because": text(limits.REASON_LENGTH, 1)},
     "PolicyRequest": {
         "rules": items(limits.POLICY_RULES),

@@ -173,7 +173,7 @@ async def retry_task(
     """The next Attempt of a Task that waits for an answer; a new Task that continues one that has ended. The same again
     after the same failure needs your reason, which is recorded as your word. An unknown Attempt is reconciled
     instead."""
-    return await api_of(request).retry(request.user, task_id, data.because, idempotency_key, data.changes)
+    return await api_of(request).retry(request.user, task_id, data, idempotency_key)
 
 
 @post(

@@ -79,7 +79,6 @@ class HubHost:
         self.process: Process | None = None
         self.incarnation = IncarnationId("")
         self.running: Hub | None = None
-        self.deaths: list[str] = []
         self.is_wanted = False
         self._world = world
         self._pause_s = pause_s
@@ -157,7 +156,7 @@ class HubHost:
         try:
             await self._serve(process)
         except TenureError as error:
-            self.deaths.append(f"{error.code}: {error.message}")
+            self._world.note(f"hub ends: {error.code}")
         self.running = None
         self._world.network.closed(process)
         is_wanted = self.is_wanted

@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.core.access import Role
+from tenure.core.attempt import Verdict
 from tenure.core.review import About
 from tenure.core.schedule import Overlap
 from tenure.errors import OutcomeUnknownError, TenureError, UnavailableError
@@ -102,10 +104,17 @@ class Desk:
         await self._insists("cancel", CancelRequest(because="not needed"), CancelReply, work, told)
 
     async def retry(self, task_id: str) -> None:
+        """As the command line does: what was read goes with it."""
         because = "it should go better now"
+        read = await self.looks("attempts", task_id)
+        newest = read.attempts[-1] if isinstance(read, api.AttemptPage) else None
+        asked = RetryRequest(because=because)
+        if newest is not None:
+            verdict = None if newest.verdict is None else Verdict(newest.verdict)
+            asked = replace(asked, number=newest.number, verdict=verdict)
 
         async def work(body: RetryRequest, at: Asking) -> RetryReply:
-            return await at.desks.api.retry(at.who, task_id, body.because, key=f"again-{task_id}")
+            return await at.desks.api.retry(at.who, task_id, body, key=f"again-{task_id}")
 
         def told(call: dict[str, Any], reply: Any) -> None:
             if isinstance(reply, RetryReply) and reply.task_id != task_id:
@@ -113,7 +122,7 @@ class Desk:
             made = reply.number if isinstance(reply, RetryReply) else None
             self._world.history.add(Retry(task_id=task_id, made=made, because=because, **call))
 
-        await self._insists("retry", RetryRequest(because=because), RetryReply, work, told)
+        await self._insists("retry", asked, RetryReply, work, told)
 
     async def pause(self, subject: str) -> None:
         asked = PauseRequest(subject=subject, because="a moment")

@@ -271,6 +271,7 @@ async def test_a_task_that_waits_after_a_failure_goes_on_with_its_next_attempt()
         await desk.report(await desk.take())
         assert await lab.state(task_id) == "completed"
 
+
 async def test_a_retry_says_what_was_read_and_makes_nothing_once_the_task_has_gone_on() -> None:
     async with Lab().running() as lab:
         task_id = await lab.submit()

@@ -34,7 +34,7 @@ from bench._effects_outcome import (
 )
 from bench._effects_plan import BLOCK, SCENARIOS, Operation, only, operations
 from bench._effects_run import Cell, forge_process, run_cells, run_plain
-from tools.options import SEEDS, refuse_unknown, whole
+from tools.options import MOST_SEED, refuse_unknown, whole
 
 SEED, OPERATIONS, CELLS = 20_251, 2_000, 4
 PLAIN_S = 600.0
@@ -136,7 +136,7 @@ def problems(found: list[dict[str, Any]]) -> list[str]:
 def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.effects", description=__doc__)
     parser.add_argument("--operations", type=whole(1, 1_000_000), default=OPERATIONS, metavar="N")
-    parser.add_argument("--seed", type=whole(0, SEEDS), default=SEED, metavar="N")
+    parser.add_argument("--seed", type=whole(0, MOST_SEED), default=SEED, metavar="N")
     parser.add_argument("--cells", type=whole(1, 64), default=CELLS, metavar="N")
     parser.add_argument("--scenario", action="append", metavar="NAME", help="only these, one operation each")
     parser.add_argument("--without-plain", action="store_true")

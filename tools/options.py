@@ -7,15 +7,16 @@ import difflib
 import importlib.util
 from collections.abc import Callable, Iterable
 
-SEEDS = 2**63 - 1
+MOST_SEED = 2**63 - 1
+"""What a signed word holds: a seed is passed on to libraries, and stands in JSON."""
 DIGITS = 30
+"""Python refuses to read very long numbers by an error of its own."""
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
     """For argparse: a whole number within these bounds."""
 
     def parse(text: str) -> int:
-        # Python refuses to read very long numbers by an error of its own.
         digits = text.removeprefix("-")
         value = int(text) if digits.isascii() and digits.isdigit() and len(digits) <= DIGITS else None
         if value is None or not least <= value <= most:

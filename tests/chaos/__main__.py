@@ -23,7 +23,7 @@ from tests.chaos.machine import Abilities, install_faketime
 from tests.chaos.plan import FORGE_FAULTS, KINDS
 from tests.chaos.plant import PLANTS
 from tests.chaos.summary import summary
-from tools.options import SEEDS, above_none, whole
+from tools.options import MOST_SEED, above_none, whole
 
 MOST_MINUTES = 24 * 60
 
@@ -99,7 +99,10 @@ def options() -> argparse.ArgumentParser:
         help="how long faults are injected (30)",
     )
     parser.add_argument(
-        "--seed", type=whole(0, SEEDS), metavar="N", help="of the plan of faults and of the work; else any"
+        "--seed",
+        type=whole(0, MOST_SEED),
+        metavar="N",
+        help="of the plan of faults and of the work; else any",
     )
     parser.add_argument(
         "--brief", action="store_true", help="more faults, and short ones, for a run of well under a minute"

@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from tenure.cli.command import resolving
+from tenure.client.hub import HubClient
 from tenure.core.attempt import Verdict
+from tenure.core.budget import Budget
 from tenure.core.failure import FailureClass
 from tenure.core.task import Task
+from tenure.wire.api import TaskBody
+from tenure.wire.recovery import RaiseRequest
 from tests.cli.lab import Called, HubInThread, PlayedNode, hub_in_thread, refused
 from tests.eventually import eventually
 
@@ -249,6 +253,33 @@ def test_a_task_that_has_ended_is_continued_with_what_changes(hub: HubInThread, 
     task = hub.call("show", "--json", reply["task_id"]).json["task"]
     assert (task["objective"], task["to"]) == ("Make it work at last", "spare")
     assert refused(hub.call("retry", "--json", task_id, "--base", "HEAD"), 78, "base_not_found")
+
+
+def test_a_retry_and_a_raise_that_somebody_else_overtakes_change_nothing(
+    hub: HubInThread, node: PlayedNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_id = broken(hub, node)
+    plain = HubClient.task
+    more = RaiseRequest(because="I was quicker", more=Budget(attempts=1))
+
+    async def raised_meanwhile(client: HubClient, task_id: str) -> TaskBody:
+        body = await plain(client, task_id)
+        await client.raise_budget(task_id, more)
+        return body
+
+    async def retried_meanwhile(client: HubClient, task_id: str) -> TaskBody:
+        await client.retry(task_id, "I was quicker")
+        return await plain(client, task_id)
+
+    monkeypatch.setattr(HubClient, "task", raised_meanwhile)
+    words = ("budget", "raise", "--json", task_id, "--attempts", "2", "--because", "x")
+    assert "other limits by now" in refused(hub.call(*words), 65, "conflict")
+    monkeypatch.setattr(HubClient, "task", retried_meanwhile)
+    words = ("retry", "--json", task_id, "--because", "x")
+    assert f"you read {task_id}/1 (failed)" in refused(hub.call(*words), 65, "conflict")
+    monkeypatch.undo()
+    task = hub.call("show", "--json", task_id).json["task"]
+    assert (task["attempts"], task["budget"]["attempts"]) == (2, 6)
 
 
 # -- questions

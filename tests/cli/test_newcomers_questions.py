@@ -78,7 +78,7 @@ def test_at_a_terminal_a_node_with_runs_is_not_forgotten_without_a_yes(
     monkeypatch.setattr(resolving, "is_terminal", lambda _: True)
     monkeypatch.setattr(resolving.typer, "confirm", refuse)
     done = hub.call("nodes", "forget", "shed", "--because", "sold")
-    assert (done.code, done.err) == (0, "nothing was done\n")
+    assert (done.code, done.err) == (1, "nothing was done\n")
     assert asked == ["shed ends for good, with 1 run there. Is the machine gone?"]
     assert "shed" in {one["name"] for one in live_nodes(hub)}
     assert hub.call("nodes", "forget", "shed", "--because", "sold", "--yes").code == 0
@@ -140,7 +140,16 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work_begins(
     assert not done.out
 
 
-def test_seeds_that_end_before_they_begin_are_turned_round_for_people() -> None:
+@pytest.mark.parametrize("leads_to", ["nowhere/plan.json", "link"])
+def test_a_link_that_cannot_be_written_through_is_told_then_too(tmp_path: Path, leads_to: str) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / leads_to)
+    done = called("sim", "run", "--seed", "1", "--save", str(link))
+    assert (done.code, done.out) == (64, "")
+    assert f"{link} cannot be written" in done.err
+
+
+def test_seeds_that_end_before_they_begin_are_refused_with_the_range_that_is_meant() -> None:
     done = called("sim", "run", "--seeds", "5..1")
     assert done.code == 64
     assert "1..5" in done.err

@@ -43,6 +43,9 @@ def test_what_is_sent_elsewhere_leaves_harness_and_model_behind(ended: tuple[Lab
     found = continued(ended, route="codex")
     assert (found.route, found.harness, found.model) == ("codex", None, None)
     assert continued(ended, route="codex", model="big").model == "big"
+    assert continued(ended, route="codex", model="small").model == "small", (
+        "named for there, as it was before"
+    )
 
 
 def test_it_needs_a_change_or_a_reason(ended: tuple[Lab, TaskId]) -> None:

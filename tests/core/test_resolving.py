@@ -12,7 +12,7 @@ from tenure.core.attempt import Hypothesis
 from tenure.core.attention import Attention, AttentionKind, item_id
 from tenure.core.budget import Budget
 from tenure.core.commands import Cancel, CloseAttention, Done, Refusal, Retry
-from tenure.core.desk_commands import GiveUp
+from tenure.core.desk_commands import Changes, GiveUp
 from tenure.core.ids import EffectId, TaskId
 from tenure.core.limits import REASON_LENGTH
 from tenure.core.reconciliation import CLOSABLE
@@ -183,6 +183,11 @@ def test_a_retry_was_given_if_the_very_next_attempt_is_of_these_words(
     closed = question(AttentionKind.FAILED, attempt.attempt_id, open=False)
     said = resolution(closed, Subject(attempt=attempt), newest, word("retry"))
     assert isinstance(said, Done) is same
+    about = Subject(task=lab.task(attempt.task_id), attempt=attempt)
+    its_own = word("retry", changes=Changes(route=lab.task(attempt.task_id).spec.route))
+    assert isinstance(resolution(closed, about, newest, its_own), Done) is same
+    other = word("retry", changes=Changes(model="another"))
+    assert isinstance(resolution(closed, Subject(attempt=attempt), newest, other), Refusal)
 
 
 def test_the_reason_of_an_answer_may_have_its_whole_length() -> None:

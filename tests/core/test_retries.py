@@ -106,3 +106,40 @@ def test_what_is_changed_is_no_repeat_on_a_persons_word(lab: Lab) -> None:
     task_id = failed(lab)
     assert retry(lab, task_id, objective="do it otherwise").successor == 2
     assert not [one for one in lab.events if isinstance(one, rv.RepeatAllowed)]
+
+
+@pytest.mark.parametrize("number", [1, None])
+def test_the_same_words_with_another_change_are_another_word(lab: Lab, number: int | None) -> None:
+    """To be told that it was done already would say that this change was made."""
+    task_id = failed(lab)
+
+    def said(**changes: Any) -> Any:
+        verdict = Verdict.FAILED if number else None
+        return lab.run(cm.Retry(task_id, "ann", "I looked", dc.Changes(**changes), number, verdict))
+
+    made = said(model="large", route="red")
+    assert made.successor == 2
+    assert said(model="large", route="red") == made
+    assert said(model="large") == made, "it says no more of the rest"
+    assert said(model="small", route="red").code == ("conflict" if number else "not_offered")
+    assert said(model="red", route="red").code == ("conflict" if number else "not_offered")
+    assert said(model="large", route="blue").code == ("conflict" if number else "not_offered")
+    assert lab.task(task_id).attempts == 2
+
+
+def test_the_route_of_the_task_is_not_another_one_where_the_attempt_names_none(lab: Lab) -> None:
+    task_id = failed(lab)
+    made = retry(lab, task_id, route="blue", timeout_s=77)
+    assert made.successor == 2
+    assert retry(lab, task_id, route="blue", timeout_s=77) == made
+    assert retry(lab, task_id, objective="what is added stands in it already", timeout_s=77) == made
+
+
+def test_what_is_named_beside_a_new_route_is_kept_though_it_was_so_before(lab: Lab) -> None:
+    """What was frozen goes with the old route, but not what a person names for the new one."""
+    task_id = failed(lab)
+    assert retry(lab, task_id, model="large", harness="codex").successor == 2
+    lab.run(dc.StopAttempt(task_id, 2, "ann", "x"))
+    assert retry(lab, task_id, route="red", model="large").successor == 3
+    spec = lab.attempt(task_id, 3).spec
+    assert (spec.route, spec.model, spec.harness) == ("red", "large", None)

@@ -21,11 +21,6 @@ from tests.core.lab import Lab
 WHY = "the disk is larger now"
 
 
-@pytest.fixture
-def lab() -> Lab:
-    return Lab()
-
-
 def failed(lab: Lab, **spec: Any) -> tuple[NodeId, TaskId]:
     """A Task whose newest Attempt has failed, so that it waits for a person."""
     node_id, task_id, delivery = lab.running(**spec)

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from tests.hostile.decoders import DECODERS, MIB
-from tools.options import SEEDS, needs, refuse_unknown, whole
+from tools.options import MOST_SEED, needs, refuse_unknown, whole
 
 MOST = 1_000_000
 MOST_MIB = 1_024
@@ -45,7 +45,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--lines", type=whole(1, MOST), default=50, metavar="N")
     parser.add_argument("--inputs", type=whole(1, MOST), default=2_000, metavar="N")
     parser.add_argument("--mib", type=whole(1, MOST_MIB), default=2, metavar="N")
-    parser.add_argument("--seed", type=whole(0, SEEDS), default=0, metavar="N")
+    parser.add_argument("--seed", type=whole(0, MOST_SEED), default=0, metavar="N")
     parser.add_argument("--sqlite", action="store_true")
     given = parser.parse_intermixed_args(arguments)
     if given.what == "api":

@@ -68,6 +68,17 @@ class Chances(NamedTuple):
 
 
 ANYHOW, RIGHT = Chances(0.7, 0.8, 0.5, 0.5), Chances(1.0, 1.0, 1.0, 0.0)
+
+
+class Plan(NamedTuple):
+    """So many cases of an operation. `mode`: those that the description allows, or forbids. `start`: the seed."""
+
+    mode: Any
+    examples: int
+    start: int
+    chances: Chances = ANYHOW
+
+
 RIGHT_EXAMPLES = 40
 """Cases that are as right as can be, for an operation that by chance nobody got beyond a refusal."""
 ONLY_REFUSED: dict[str, str] = {}
@@ -176,13 +187,6 @@ def attack(
                 right = Plan(schemathesis.GenerationMode.POSITIVE, RIGHT_EXAMPLES, start, RIGHT)
                 _attack_one(run, standing, known[name], right)
     return run
-
-
-class Plan(NamedTuple):
-    mode: Any
-    examples: int
-    start: int
-    chances: Chances = ANYHOW
 
 
 def _attack_one(run: Run, standing: Standing, operation: Any, plan: Plan) -> None:

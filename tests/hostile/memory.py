@@ -61,7 +61,7 @@ def inputs(one: Decoder, name: str, size: int) -> list[tuple[str, bytes]]:
     ]
     digits = b"9" * size
     found += [("digits", b'{"a":' + digits), ("a = digits", b"a = " + digits), ("deep", b"[" * size)]
-    found.append(("one wide sign", ('"\U0001f600' + "x" * size + '"').encode()))
+    found.append(("one wide character", ('"\U0001f600' + "x" * size + '"').encode()))
     found.append(("assignments", b"\n".join(b"a%x = 1" % number for number in range(size // 10))))
     found.append(("tables", b"\n".join(b"[a.b%x]" % number for number in range(size // 12))))
     seed = seeds(name)[0]

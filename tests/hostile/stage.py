@@ -58,12 +58,12 @@ QUESTIONS_OF: dict[str, frozenset[str]] = {
 """Operations that are about open questions of some kinds only."""
 PAUSABLE = ["hub", "project:shop", "project:docs", "laptop", "claude@laptop"]
 EACH = 6
-"""How many of each there are on a stage of what one answer uses up; a new stage is made when they are gone."""
+"""So many of each thing that one answer uses up are on a stage; a new stage is made when they are gone."""
 
 
 class Seeds(Struct, frozen=True):
     """What is really there, by the name of the parameter or field that may name it. `together`: values that belong to one
-    thing, such as a question's id and its version. `own`: what one operation can be about, of more than it cannot."""
+    thing, such as a question's id and its version. `own`: by operation, the values that it can be about, where most cannot be."""
 
     values: dict[str, list[Any]]
     together: tuple[tuple[dict[str, Any], ...], ...] = ()
@@ -99,8 +99,8 @@ class Seeds(Struct, frozen=True):
 
 
 class Stage(NamedTuple):
-    """`bearers`: what each role shows, None for nothing. `seeds`: what was there when it was made. `secrets`: what no answer may hold, but for those that hand it
-    over. `inside`: what only those see who are not bound to another project."""
+    """`bearers`: what each role shows, None for nothing. `seeds`: what was there when it was made. `secrets`: what no answer may
+    hold, but for those that hand it over. `inside`: what only those see who are not bound to another project."""
 
     lab: Lab
     app: Any
@@ -118,9 +118,8 @@ class Stage(NamedTuple):
         """Is nothing left that this operation could be about?"""
         if operation == "close_circuit":
             return all(one.is_closed for one in await self.lab.hub.ledger.all_of(Circuit))
-        if (
-            operation not in QUESTIONS_OF or operation == "resolve_effect"
-        ):  # doubt comes with time, and not by a new stage
+        # Doubt about an Effect comes with time, and not by a new stage.
+        if operation not in QUESTIONS_OF or operation == "resolve_effect":
             return False
         return not any(_fits(operation, one) for one in (await self.seeds_now()).together[0])
 
@@ -330,7 +329,10 @@ class Making:
             (b"idempotency-key", f"seed:{name}".encode()),
         ]
         answer = await ask(
-            self.app, Request("POST", b"/v1/tasks", b"", headers, json.dumps(body, default=_plain).encode())
+            self.app,
+            Request(
+                "POST", b"/v1/tasks", b"", headers, json.dumps(body, default=msgspec.to_builtins).encode()
+            ),
         )
         assert answer.status == 201, (name, answer.body)
         self.tasks[name] = json.loads(answer.body)["task_id"]
@@ -432,7 +434,3 @@ def _parts_of(question: Attention) -> dict[str, Any]:
         number = {"number": int(rest)} if rest.isdecimal() else {}
         return {**about, "subject": task, "task_id": task, **number}
     return {**about, "subject": task}
-
-
-def _plain(value: Any) -> Any:
-    return msgspec.to_builtins(value)

@@ -156,5 +156,5 @@ def process_name(data: bytes) -> Any:
 
 
 def forwarded_address(said: str) -> Any:
-    """What a proxy adds, taken from its end as the gate does where it trusts all of them."""
+    """What a proxy adds, taken from its end as `peer.address_of` does where all of them are trusted."""
     return list(itertools.takewhile(is_address, (one.strip() for one in reversed(said.split(",")))))

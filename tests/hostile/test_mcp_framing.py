@@ -32,7 +32,6 @@ from tenure.servers.mcp.framing import (
 from tenure.servers.mcp.server import SESSIONS, http_app, tool_server
 from tenure.servers.mcp.voice import Voice
 from tests.eventually import eventually_async
-from tests.hostile.decoders import MIB
 from tests.hostile.spoiling import seeds, spoiled
 from tests.hostile.streams import NoHub, mcp_stream
 
@@ -223,20 +222,20 @@ async def over_http(server: Any) -> AsyncGenerator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize(
-    ("body", "statuses"),
+    ("body", "status"),
     [
-        (b"[" * 100_000, {400}),
-        (b"\xff\xfe", {400}),
-        (b"[]", {400}),
-        (b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}', {400}),
-        (b"x" * (MESSAGE_BYTES + 1), {413}),
+        (b"[" * 100_000, 400),
+        (b"\xff\xfe", 400),
+        (b"[]", 400),
+        (b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}', 400),
+        (b"x" * (MESSAGE_BYTES + 1), 413),
     ],
 )
-async def test_over_http_what_is_no_message_is_refused(body: bytes, statuses: set[int]) -> None:
+async def test_over_http_what_is_no_message_is_refused(body: bytes, status: int) -> None:
     async with over_http(tool_server(cast("Any", NoHub()), Voice(), "1")) as client:
         answer = await client.post("/mcp", content=body, headers=HEADERS)
-    assert answer.status_code in statuses
-    assert len(answer.content) < 64 * 1024 < MIB
+    assert answer.status_code == status
+    assert len(answer.content) < 64 * 1024
 
 
 async def test_so_many_sessions_are_open_over_http_and_no_more() -> None:

@@ -292,6 +292,19 @@ async def test_a_retry_says_what_was_read_and_makes_nothing_once_the_task_has_go
             await lab.api.retry(ANN, task_id, asked)
 
 
+async def test_a_retry_that_names_an_attempt_that_cannot_be_makes_nothing() -> None:
+    async with Lab().running() as lab:
+        task_id = await lab.submit()
+        desk = await lab.node()
+        await desk.report(await desk.take(), Verdict.FAILED)
+        with pytest.raises(er.ConflictError, match=f"you read {task_id}/0"):
+            await lab.api.retry(BOB, task_id, RetryRequest(because="once more", number=0))
+        with pytest.raises(er.InvalidError, match="number is out of range"):
+            await lab.api.retry(BOB, task_id, RetryRequest(because="once more", number=-1))
+        with pytest.raises(er.InvalidError, match="say `number`, too"):
+            await lab.api.retry(BOB, task_id, RetryRequest(because="once more", verdict=Verdict.FAILED))
+
+
 async def test_an_unknown_attempt_is_not_retried_but_reconciled() -> None:
     async with Lab().running() as lab:
         task_id = await lab.submit()

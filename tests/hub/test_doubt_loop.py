@@ -140,6 +140,27 @@ async def test_not_there_is_asked_again_only_when_it_can_prove_something() -> No
         assert one.provider.looks == 3
 
 
+@pytest.mark.parametrize("hours", [2, 48])
+async def test_a_wall_clock_that_was_set_back_and_then_right_again_keeps_no_effect_in_doubt(
+    hours: int,
+) -> None:
+    async with scene(FakeProvider(settling_s=5)) as one:
+        one.provider.faults = ["never"]
+        effect = await one.pull(wait_s=0)
+        await one.becomes(effect, "in_doubt")
+        one.lab.clock.wall -= hours * 3_600_000
+        for _ in range(60):
+            one.lab.pass_s(1)
+            await one.desk.renew(one.grant)
+            await turns()
+        assert one.provider.looks == 2, "in hope, at once, and once more when the clock was set"
+        one.lab.clock.wall += hours * 3_600_000
+        one.lab.pass_s(0)
+        await eventually_async(lambda: one.provider.looks == 3, what="its time is over by this clock")
+        one.lab.pass_s(7)
+        await one.becomes(effect, "absent")
+
+
 async def test_a_hub_started_anew_waits_out_its_own_waking_time_without_asking_over_and_over() -> None:
     async with scene() as one:
         one.provider.faults = ["never"]

@@ -18,6 +18,7 @@ import httpx
 import pytest
 import structlog
 import trustme
+from msgspec.structs import replace
 
 from tenure.client.hub import HubClient
 from tenure.client.trust import tls_context
@@ -193,6 +194,14 @@ async def test_a_hub_that_is_not_the_one_gets_no_token(
             await enrolled(listening, tls_context(pki.file(trusts)))
 
 
+async def test_a_node_checks_its_hub_however_the_address_is_written(pki: Pki) -> None:
+    async with hub(pki, mutual=False) as listening:
+        odd = replace(listening, url=listening.url.replace("https:", "HTTPS:"))
+        with pytest.raises(UnavailableError, match="not trusted here"):
+            await enrolled(odd, tls_context(pki.file("others.pem")))
+        await enrolled(odd, tls_context(pki.file("hubs.pem")))
+
+
 async def test_plain_http_to_a_port_with_tls_and_the_other_way_say_what_is_wrong(pki: Pki) -> None:
     async with hub(pki) as listening:
         plain = listening.url.replace("https:", "http:")
@@ -215,6 +224,18 @@ async def test_plain_http_to_a_port_with_tls_and_the_other_way_say_what_is_wrong
         finally:
             stop.set()
             await asyncio.wait_for(serving, 10)
+
+
+@pytest.mark.parametrize("label", ["CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"])
+def test_the_certificate_that_is_shown_is_never_taken_to_be_that_of_its_ca(pki: Pki, label: str) -> None:
+    """Whoever trusts exactly it would else trust whatever that CA has ever made, for any name."""
+    cert, key = pki.issue(pki.hubs, "hub", HOST)
+    own = Path(cert).read_text().partition("-----END CERTIFICATE-----\n")
+    first = f"{own[0]}{own[1]}".replace(" CERTIFICATE-----", f" {label}-----")
+    Path(cert).write_text(first + Path(pki.file("hubs.pem")).read_text())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    assert Certificates(context, cert, key, None).shown == first
 
 
 def test_files_that_are_no_certificates_are_named(pki: Pki) -> None:

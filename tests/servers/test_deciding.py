@@ -90,6 +90,15 @@ async def test_the_sdk_decides_over_http() -> None:
         await about_deciding(client_in(one), await broken(one))
 
 
+async def test_another_try_by_the_sdk_is_about_the_attempt_that_was_read() -> None:
+    async with face() as one:
+        client, task_id = client_in(one), await broken(one)
+        (read,) = await client.attempts(task_id)
+        assert (await client.retry(task_id, "the disk is larger", "k-1", read=read)).number == 2
+        with pytest.raises(er.ConflictError, match=f"you read {task_id}/1 .failed., and by now"):
+            await client.retry(task_id, "the network is back", "k-2", read=read)
+
+
 @pytest.mark.parametrize("slash", ["/", "%2F"])
 async def test_an_item_with_a_slash_is_found_plain_and_encoded(slash: str) -> None:
     async with face() as one:

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from tenure.client.link import Ask, Effect, Link, path_part
-from tenure.core.attempt import Verdict
 from tenure.core.commands import Done
 from tenure.wire import recovery as rb
 from tenure.wire.api import AttemptBody, TaskBody
@@ -56,8 +53,7 @@ class Deciding:
         headers = {"Idempotency-Key": key} if key else {}
         body = rb.RetryRequest(because=because, changes=changes or rb.ChangesRequest())
         if read is not None:
-            verdict = None if read.verdict is None else Verdict(read.verdict)
-            body = replace(body, number=read.number, verdict=verdict)
+            body = body.about(read.number, read.verdict)
         effect = Effect.SAME if key and because.strip() else Effect.ONCE
         path = f"/v1/tasks/{path_part(task_id)}/retry"
         ask = Ask(method="POST", path=path, body=body, effect=effect, headers=headers)

@@ -97,7 +97,7 @@ class Link:
             )
         if token and not (token.isascii() and token.isprintable()):
             raise er.ConfigurationError(
-                "the token has a sign that no token has; look where it was copied from"
+                "the token has a character that no token has; look where it was copied from"
             )
         parts = urlsplit(base_url)
         self.base_url = base_url.rstrip("/")
@@ -231,7 +231,7 @@ class Link:
             )
         except (UnicodeEncodeError, httpx.InvalidURL) as problem:
             raise er.InvalidError(
-                f"what was to be sent holds signs that cannot be sent ({_told(problem)}); nothing was sent"
+                f"what was to be sent holds characters that cannot be sent ({_told(problem)}); nothing was sent"
             ) from problem
 
     @contextlib.asynccontextmanager

@@ -8,6 +8,7 @@ said as what it may be."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import Iterator
 from typing import Any
@@ -18,17 +19,16 @@ from msgspec import Struct
 from tenure.errors import ConfigurationError
 from tenure.runtime.own_certificate import show_certificate
 
-REFUSED = {
-    "WRONG_VERSION_NUMBER": "it speaks no TLS; does the hub's address begin with http://?",
-    "HTTP_REQUEST": "it speaks no TLS; does the hub's address begin with http://?",
-}
-"""What ends a handshake, by the name that OpenSSL gives it, in the order in which they are looked for."""
+NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST")
+"""What OpenSSL calls the end of a handshake with somebody who speaks something else."""
 TRUST_IT = "name the file of its CA in `node.ca_file` or TENURE_CA_FILE"
 NOT_YET, EXPIRED = 9, 10
 OTHER_NAME = frozenset({62, 64})
 """Of OpenSSL's X509_V_ERR_ codes: a time, and a name or an address that is not in the certificate."""
 NAMES_WITHIN_S = 5.0
+"""The names are only for the message, which is told without them after that."""
 NAMES_SHOWN = 10
+"""A certificate may have thousands; whoever reads the message looks for one of a few."""
 HUNG_UP = "Server disconnected without sending a response"
 
 
@@ -76,7 +76,9 @@ def refused_handshake(problem: BaseException) -> Refused | None:
             return _distrusted(one)
         if isinstance(one, ssl.SSLError):
             said = f"{one.reason or ''} {one}".upper().replace(" ", "_")
-            return next((Refused(told) for name, told in REFUSED.items() if name in said), None)
+            if any(name in said for name in NO_TLS):
+                return Refused("it speaks no TLS; does the hub's address begin with http://?")
+            return None
     return None
 
 
@@ -117,16 +119,17 @@ async def _names(base_url: str, trusted: ssl.SSLContext) -> list[str]:
             _, writer = await asyncio.open_connection(at.hostname, at.port or 443, ssl=context)
     except (OSError, TimeoutError):
         return []
-    try:
-        shown: dict[str, Any] = writer.get_extra_info("ssl_object").getpeercert() or {}
-    finally:
-        writer.close()
+    shown: dict[str, Any] = writer.get_extra_info("ssl_object").getpeercert() or {}
+    # Not `close`: that waits for the other side's farewell, and a command that ends meanwhile would leave the socket open.
+    writer.transport.abort()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
     return [value for kind, value in shown.get("subjectAltName", ()) if kind in {"DNS", "IP Address"}]
 
 
 def maybe_tls(base_url: str, problem: BaseException) -> str:
     """A hint for whoever was hung up on without a word."""
-    if base_url.startswith("http:"):
+    if base_url.lower().startswith("http:"):
         return "; if it speaks TLS, its address begins with https://" if HUNG_UP in str(problem) else ""
     if any(isinstance(one, ConnectionError) for one in _below(problem)) or HUNG_UP in str(problem):
         return "; a hub hangs up so on a certificate that is not of its `tls_client_ca`, or has expired: see `node.tls_cert`"

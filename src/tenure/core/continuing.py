@@ -48,7 +48,7 @@ def continuation(task: Task, newest: Attempt, command: Retry, now_ms: int) -> Ta
     fields = dict(changed)
     if "route" in changed:
         # Harness and model were chosen for where it was sent before.
-        fields = {"harness": None, "model": None, **changed}
+        fields = {**changed, "harness": command.changes.harness, "model": command.changes.model}
     is_over = task.spec.deadline_ms is not None and task.spec.deadline_ms <= now_ms
     spec: TaskSpec = replace(
         task.spec,

@@ -39,7 +39,7 @@ def free_unit(draft: Draft, delivery: Delivery, reason: str, by: str = "") -> No
 
 
 def told_of_boot(draft: Draft, delivery: Delivery) -> str:
-    """What a person should know who looks for it: a copy of a machine knows nothing of what the original has begun."""
+    """What a person should know who looks for what is left: a copy of a machine knows nothing of what the original has begun."""
     if draft.get(Node, delivery.node_id).is_another_boot(delivery.boot_id):
         return "; its machine was restarted meanwhile, or a copy of its disk was"
     return ""

@@ -37,7 +37,7 @@ from tenure.core.effect_commands import Approve, ResolveEffect
 from tenure.core.ids import EffectId, NodeId, TaskId
 from tenure.core.limits import REASON_LENGTH
 from tenure.core.reconciliation import CLOSABLE, gone_words
-from tenure.core.retrying import effects_refusal
+from tenure.core.retrying import effects_refusal, is_made_by
 from tenure.core.review import Ruling
 
 
@@ -125,11 +125,10 @@ def _was_given(item: Attention, about: Subject, newest: Attempt | None, word: Wo
         case "cancel":
             return about.task is not None and about.task.is_cancel_requested
         case "retry":
-            why = newest.spec.hypothesis if newest is not None else None
-            follows = about.attempt is None or (
-                newest is not None and newest.number == about.attempt.number + 1
-            )
-            return why is not None and follows and (why.by, why.because) == (word.by, word.because.strip())
+            if newest is None or (about.attempt is not None and newest.number != about.attempt.number + 1):
+                return False
+            route = about.task.spec.route if about.task is not None else None
+            return is_made_by(newest, route, word.by, word.because, word.changes)
         case "raise":
             return item.closed_because == f"{word.by} let it go on: {word.because}"[:REASON_LENGTH]
         case "gone":

@@ -26,6 +26,7 @@ from tenure.core.canonical import digest
 from tenure.core.commands import Reconciled, Refusal, Retry
 from tenure.core.creation import create_attempt, work_digest
 from tenure.core.delivery import Delivery
+from tenure.core.desk_commands import Changes
 from tenure.core.draft import Draft
 from tenure.core.failure import FailureClass
 from tenure.core.findings import judged_class
@@ -64,7 +65,7 @@ def decide_retry(draft: Draft, command: Retry) -> Reconciled | Refusal:
     if task is None:
         return Refusal("not_found", f"there is no Task {command.task_id}.", {"task_id": command.task_id})
     attempt = draft.newest_attempt(task)
-    made = _made_before(draft, command, attempt)
+    made = _made_before(draft, command, task, attempt)
     if made is not None:
         return Reconciled(task.task_id, made.number - 1, Answer.RERUN, made.number)
     refusal = _state_refusal(command, task, attempt)
@@ -134,7 +135,11 @@ def _new_spec(draft: Draft, command: Retry, task: Task, attempt: Attempt) -> Att
     if "route" in fields:
         # Harness and model were frozen for where it was sent before.
         spec = replace(
-            spec, avoid=(), session_id=None, harness=fields.get("harness"), model=fields.get("model")
+            spec,
+            avoid=(),
+            session_id=None,
+            harness=command.changes.harness,
+            model=command.changes.model,
         )
     if attempt.verdict is Verdict.ASKED:
         if not command.because.strip():
@@ -271,12 +276,24 @@ def effects_refusal(task: Task) -> Refusal:
     )
 
 
-def _made_before(draft: Draft, command: Retry, newest: Attempt) -> Attempt | None:
+def _made_before(draft: Draft, command: Retry, task: Task, newest: Attempt) -> Attempt | None:
     """What the same answer of the same person has made already: that is told again (`once`)."""
     if command.number is None:
         made = newest if newest.verdict is None else None
     else:
         made = draft.find(Attempt, attempt_id(command.task_id, command.number + 1))
-    why = made.spec.hypothesis if made is not None else None
-    is_theirs = why is not None and why.by == command.by and why.because == command.because.strip() != ""
-    return made if is_theirs else None
+    said = (command.by, command.because, command.changes)
+    return made if made is not None and is_made_by(made, task.spec.route, *said) else None
+
+
+def is_made_by(made: Attempt, route: str | None, by: str, because: str, changes: Changes) -> bool:
+    """Has this very word made it? Not if it names what this one does not have: that was another word. Of an objective it cannot be
+    told, since what is added to it and the answer to a question stand in it already. `route`: of its Task."""
+    why = made.spec.hypothesis
+    if why is None or why.by != by or not why.because == because.strip() != "":
+        return False
+    others = changes.of(made.spec)
+    return all(
+        name == "objective" or (name == "route" and to == (made.spec.route or route))
+        for name, to in others.items()
+    )

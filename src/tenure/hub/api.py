@@ -37,7 +37,6 @@ from tenure.wire.codec import parse_instant
 ISSUABLE = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.JOIN)
 """Roles of a token; a node makes its own credential when it enrolls."""
 
-NO_CHANGES = rb.ChangesRequest()
 NEW_TOKEN = api.TokenRotateRequest()
 
 _TOKEN = re.compile(r"tnr_[A-Za-z0-9_-]{43,128}")
@@ -120,9 +119,15 @@ class Api:
             SameSpecError: nothing would be different, and no reason is given.
             InvalidError: a change breaks a bound, or the answer to a question is missing.
         """
-        because, number = _reason(asked.because, needed=False), _whole(asked.number or 0, "number") or None
+        because = _reason(asked.because, needed=False)
+        number = None if asked.number is None else _whole(asked.number, "number")
+        if number is None and asked.verdict is not None:
+            raise er.InvalidError(
+                "say `number`, too: which Attempt you read with this `verdict`.", field="number"
+            )
         task, newest = await self._newest(task_id)
-        # Of one that has ended since it was read only what this very word has made is told again.
+        # A Task that had another Attempt since it was read is not continued: if this very word has made that one, it is told so
+        # again, and refused if not.
         continues = task.is_terminal and number in (None, newest.number)
         objective = task.spec.objective if continues else newest.spec.objective
         changes = changes_in(asked.changes, objective)

@@ -4,8 +4,9 @@ A reader holds nothing but its place in the record. It reads on from there until
 until a commit touches its stream. It listens before it reads, so a commit in between wakes it; and it reads from
 the record itself, so it can be as slow as it likes at no cost to anybody.
 
-Whose token is bound to projects goes past what others do in long strides, which the ledger takes. A reader asks before each
-piece whether its token still counts, and a revocation wakes every reader: a stream that nobody may read any more ends at once."""
+A reader whose token is bound to projects goes past what others do in long strides, which the ledger takes. Before each piece
+a reader asks whether its token still counts, and a revocation wakes every reader: a stream that nobody may read any more ends
+at once."""
 
 from __future__ import annotations
 

@@ -28,6 +28,6 @@ def page(found: list[Task], limit: int) -> TaskPage:
     return TaskPage(tuple(found[:limit]), found[limit - 1].task_id if more else None)
 
 
-def stretched(found: list[Recorded], limit: int, looked_to: int) -> int:
-    """Where one reads on after a page of `Ledger.events_of`: a full page may have left out some before `looked_to`."""
+def next_place(found: list[Recorded], limit: int, looked_to: int) -> int:
+    """The `seq` to read on from after a page of `Ledger.events_of`: a full page may have left out some up to `looked_to`."""
     return found[-1].seq if len(found) == limit else looked_to

@@ -29,7 +29,7 @@ from tenure.core.world import Changes, E, Entity, World
 from tenure.ledger.batch import Decide, Judge, Tail, committed, decide_all, link, recorded
 from tenure.ledger.chain import GENESIS, Commit
 from tenure.ledger.group_commit import Bounds, GroupCommit, Ran
-from tenure.ledger.listing import check_limit, page, stretched
+from tenure.ledger.listing import check_limit, next_place, page
 from tenure.ledger.port import (
     PAGE,
     STRETCH,
@@ -244,7 +244,7 @@ class MemoryLedger:
     ) -> tuple[list[Recorded], int]:
         looked_at = self.engine.rows[after_seq : after_seq + STRETCH]
         found = [recorded(row) for row in looked_at if self._is_of(row[2], tuple(projects))][:limit]
-        return found, stretched(found, limit, after_seq + len(looked_at))
+        return found, next_place(found, limit, after_seq + len(looked_at))
 
     def _is_of(self, stream: str, projects: tuple[str, ...]) -> bool:
         one = self._world.find(Task, stream) or self._world.find(Schedule, stream)

@@ -20,7 +20,7 @@ from tenure.core.late import Late
 from tenure.core.schedule import ScheduleState
 from tenure.core.task import DEFAULT_PROJECT, TERMINAL_TASK_STATES, Task, TaskState
 from tenure.core.world import E
-from tenure.ledger.listing import check_limit, page, stretched
+from tenure.ledger.listing import check_limit, next_place, page
 from tenure.ledger.port import STRETCH, Recorded, TaskFilter, TaskHistory, TaskPage
 from tenure.ledger.row import TABLES, label
 from tenure.ledger.sqlite_failure import STORAGE_ERRORS, storage_error
@@ -177,7 +177,7 @@ class SqliteReads:
             looked_to = max(after_seq, min(after_seq + STRETCH, last or 0))
             values = (after_seq, looked_to, wanted, DEFAULT_PROJECT, wanted, limit)
             found = [Recorded(*row) for row in connection.execute(f"{_RECORDED} AS e {_OF_PROJECTS}", values)]
-            return found, stretched(found, limit, looked_to)
+            return found, next_place(found, limit, looked_to)
 
     def due(self, now_ms: int, limit: int) -> list[DeliveryId]:
         text = (

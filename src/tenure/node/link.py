@@ -73,8 +73,7 @@ class HttpLegs:
         """
         self._url = hub_url
         self._make_transport = make_transport
-        # Reading all trusted certificates takes longer than the rest of the start, and plain HTTP asks for none.
-        self._verify = verify if hub_url.startswith("https:") else False
+        self._verify = verify
         self._links = {purpose: self._new_link(None) for purpose in _PURPOSES}
 
     def use(self, credential: str) -> None:

@@ -311,7 +311,7 @@ def secret_problem(text: str) -> str | None:
     if len(text.encode("utf-8", "surrogatepass")) > SECRET_BYTES:
         return f"it is longer than {SECRET_BYTES} bytes"
     if not text.isascii() or not text.isprintable() or " " in text:
-        return "it has a space, a line break or a sign that no header can carry"
+        return "it has a space, a line break or a character that no header can carry"
     return None
 
 

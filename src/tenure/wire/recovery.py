@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from tenure.core.attempt import Verdict
 from tenure.core.budget import Budget
 from tenure.core.review import About
@@ -166,6 +168,10 @@ class RetryRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
     changes: ChangesRequest = ChangesRequest()
     number: int | None = None
     verdict: Verdict | None = None
+
+    def about(self, number: int, verdict: str | None) -> RetryRequest:
+        """The same, about the newest Attempt as it was read. `verdict`: as the API tells it; None while it had not ended."""
+        return replace(self, number=number, verdict=None if verdict is None else Verdict(verdict))
 
 
 class RetryReply(Answered, frozen=True, kw_only=True):

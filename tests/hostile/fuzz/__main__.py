@@ -22,6 +22,7 @@ from tools.options import above_none, needs, refuse_unknown, whole
 
 MOST_MINUTES = 24 * 60
 MOST_SEED = 2**32 - 1
+"""libFuzzer takes no larger one."""
 LONGEST_BYTES = 20_000
 SLOW_S = 10
 MEMORY_MB = 1_024
@@ -36,13 +37,15 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == [CHILD]:
         fuzz(arguments[1], arguments[2:])
         return 0
+    # Not above: a child imports nothing of ours before the fuzzer can follow it.
+    from tenure.cli.text.counting import counted
+
     given = parsed(arguments)
     say(f"{'decoder':18} {'executions':>10} {'edges':>6} {'new inputs':>10} {'crashes':>7} {'peak MB':>7}")
     began, seconds = time.monotonic(), max(1, round(given.minutes * 60))
     found = [one for one in given.decoders if not run(one, seconds, given.seed, given.found)]
-    say(
-        f"{len(given.decoders)} decoder{'' if len(given.decoders) == 1 else 's'}, {len(found)} with findings{': ' if found else ''}{', '.join(found)}"
-    )
+    decoders = counted(len(given.decoders), "decoder")
+    say(f"{decoders}, {len(found)} with findings{': ' if found else ''}{', '.join(found)}")
     say(f"in {time.monotonic() - began:.0f} s")
     return 1 if found else 0
 

@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tools.options import SEEDS, needs, refuse_unknown, whole
+from tenure.cli.text.counting import counted
+from tools.options import MOST_SEED, needs, refuse_unknown, whole
 
 if TYPE_CHECKING:
     from tests.sim.disk.campaigns import Campaign, Case
@@ -35,7 +36,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument(
         "--every", type=whole(1, MOST_EVERY), default=1, metavar="N", help="only each so many-th case"
     )
-    parser.add_argument("--seed", type=whole(0, SEEDS), default=0, metavar="N")
+    parser.add_argument("--seed", type=whole(0, MOST_SEED), default=0, metavar="N")
     parser.add_argument("--json", action="store_true", help="say it as JSON, at the end")
     arguments = parser.parse_args(words)
     needs(parser, "apsw")
@@ -82,7 +83,7 @@ async def run(name: str, campaign: Campaign, every: int, seed: int) -> Result:
 
 
 def told(one: Result) -> Iterator[str]:
-    yield f"{one.name}: {one.cases} case{'' if one.cases == 1 else 's'}, {len(one.bad)} with violations, {one.took_s:.0f} s"
+    yield f"{one.name}: {counted(one.cases, 'case')}, {len(one.bad)} with violations, {one.took_s:.0f} s"
     for case in one.bad[:SHOWN]:
         yield f"  {case.name}: {'; '.join(case.violations)[:400]}"
     if len(one.bad) > SHOWN:

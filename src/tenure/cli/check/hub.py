@@ -57,12 +57,12 @@ async def check_hub(cli: Invocation, settings: Settings) -> list[Finding]:
 
 def no_node(name: str, others: int, *, hub_alone: bool) -> Finding:
     """What it means that this machine has no node, where there are so many others."""
-    if hub_alone and others:
-        return ok(
-            "node", f"none of this machine, which has the hub only; {counted(others, 'node')} elsewhere"
-        )
-    do = "run `tenure node` here, or `tenure enroll` on other machines" if hub_alone else None
-    return warn("node", f"no node {name} is enrolled", do or "run `tenure up`, or `tenure enroll`")
+    says = f"no node {name} is enrolled"
+    if not hub_alone:
+        return warn("node", says, "run `tenure up`, or `tenure enroll`")
+    if not others:
+        return warn("node", says, "run `tenure node` here, or `tenure enroll` on other machines")
+    return ok("node", f"none of this machine, which has the hub only; {counted(others, 'node')} elsewhere")
 
 
 def way_to_hub(cli: Invocation, error: TenureError) -> str:

@@ -67,11 +67,11 @@ def state_of(node: NodeBody) -> str:
 
 
 @command(nodes_app, "forget")
-async def forget(cli: Invocation, node: NodeArgument, because: BecauseOption, yes: YesOption = False) -> None:
+async def forget(cli: Invocation, node: NodeArgument, because: BecauseOption, yes: YesOption = False) -> int:
     """State that a machine is gone for good.
 
     The hub refuses whatever this node says from now on, and a node that still runs ends. What runs there becomes unknown once
-    its lease is over and waits for your answer; its place is free then, that of what had ended before at once. Nothing
+    its lease is over, frees its place then, and waits for your answer; what had ended before frees its place at once. Nothing
     brings the node back: a machine that is not gone must be enrolled anew. For one that is only to rest: `tenure pause`.
     """
     from tenure.cli.asking.lookup import connected
@@ -87,7 +87,7 @@ async def forget(cli: Invocation, node: NodeArgument, because: BecauseOption, ye
             and not is_meant(cli, f"{node} ends for good, with {runs}. Is the machine gone?")
         ):
             cli.out.note("nothing was done")
-            return
+            return 1
         done = await hub.forget_node(node, because)
     cli.out.data({"node": node, "forgotten": True, "runs": taken, "replayed": done.replayed})
     if not cli.out.json:
@@ -96,6 +96,7 @@ async def forget(cli: Invocation, node: NodeArgument, because: BecauseOption, ye
         cli.out.note(
             "what it has not reported becomes unknown, if it is not yet: `tenure attention` will ask you"
         )
+    return 0
 
 
 @command(nodes_app, "release")

@@ -14,16 +14,26 @@ def check_result_file(path: Path) -> None:
     Raises:
         InvalidError: it cannot.
     """
-    folder = path.absolute().parent
-    if path.is_dir():
-        problem = "it is a folder; name a file in it"
-    elif not folder.is_dir():
-        problem = f"{folder} is no folder; make it, or name another file"
-    elif not os.access(path if path.exists() else folder, os.W_OK):
-        problem = "this user may not; name another file"
-    else:
-        return
-    raise InvalidError(f"{path} cannot be written: {problem}", path=str(path))
+    try:
+        problem = _problem_of(Path(os.path.realpath(path)))
+    except OSError as error:
+        problem = f"{error.strerror}; name another file"
+    if problem is not None:
+        raise InvalidError(f"{path} cannot be written: {problem}", path=str(path))
+
+
+def _problem_of(place: Path) -> str | None:
+    """`place`: where the file is, links followed, as they are when it is written."""
+    folder = place.parent
+    if place.is_symlink():
+        return "its link leads to itself; name another file"
+    if place.is_dir():
+        return "it is a folder; name a file in it"
+    if not folder.is_dir():
+        return f"{folder} is no folder; make it, or name another file"
+    if not os.access(place if place.exists() else folder, os.W_OK):
+        return "this user may not; name another file"
+    return None
 
 
 def write_result_file(path: Path, text: str) -> None:

@@ -27,9 +27,10 @@ def trusted_by(cli: Invocation, url: str, *, shows: bool = False) -> bool | ssl.
     Raises:
         ConfigurationError: a file cannot be used.
     """
-    # Reading all trusted certificates takes longer than the rest of a command, and plain HTTP asks for none.
-    if not url.startswith("https:"):
-        return False
+    # Reading all trusted certificates takes longer than the rest of a command, and plain HTTP asks for none. Not False: that
+    # would be to trust whoever answers, if this were taken for plain HTTP and whoever connects thought otherwise.
+    if not url.lower().startswith("https:"):
+        return True
     from tenure.client.trust import pinned_context, tls_context
 
     node = cli.settings.node

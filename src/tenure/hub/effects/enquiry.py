@@ -53,6 +53,10 @@ class Enquiry:
         self._agenda.drop(effect_id)
         self._news.discard(effect_id)
 
+    def forget(self) -> None:
+        """What was to be asked for later is told anew; what is being asked for goes on."""
+        self._agenda = Agenda()
+
     def begin(self) -> None:
         """Ask for what is to be asked for by now, as far as there are places."""
         while len(self._looking) < LOOKING and (effect_id := self._agenda.take(self._now_ms())) is not None:

@@ -8,8 +8,8 @@ and less often, and after a while a person is told.
 No turn waits for a lookup, and no provider for another one (`effects.enquiry`). A lookup that fails, for whatever reason,
 is tried again after a pause; only a broken rule of the engine ends the loop.
 
-Waits are counted on a clock that never goes back. Whether a term is over is decided in core, by the commit's own clocks:
-asking too early does no harm."""
+Waits are counted on a clock that never goes back, and reckoned anew once the wall clock is set. Whether a term is over is
+decided in core, by the commit's own clocks: asking too early does no harm."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from tenure.core.limits import BATCH, LAST_INSTANT_MS
 from tenure.errors import InvariantError, OutcomeUnknownError, TenureError, UnavailableError
 from tenure.hub.agenda import Agenda
 from tenure.hub.alarm import Alarm
+from tenure.hub.clocks_apart import ClocksApart
 from tenure.hub.effects.broker import Broker
 from tenure.hub.effects.caller import texts_of
 from tenure.hub.effects.enquiry import Enquiry
@@ -55,6 +56,7 @@ class DoubtLoop:
         self._clock = clock
         self._broker = broker
         self.alarm = Alarm(clock)
+        self._clocks = ClocksApart(clock)
         self._calls: Agenda[EffectId] = Agenda()
         """When the time of each call that is under way is over."""
         self._enquiries: dict[str, Enquiry] = {}
@@ -115,6 +117,10 @@ class DoubtLoop:
         self.alarm.begin()
         if self._broken is not None:
             raise self._broken
+        if self._clocks.have_moved():
+            self.start()
+            for one in self._enquiries.values():
+                one.forget()
         if self._is_first:
             await self._take_stock()
             self._is_first = False

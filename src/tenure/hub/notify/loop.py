@@ -30,6 +30,7 @@ from tenure.core.desk_events import AttentionSnoozed
 from tenure.core.limits import BATCH
 from tenure.errors import TenureError
 from tenure.hub.alarm import Alarm
+from tenure.hub.clocks_apart import ClocksApart
 from tenure.hub.loops.endurance import run_enduring
 from tenure.hub.notify.channel import Around
 from tenure.hub.notify.message import Answers, composed
@@ -41,8 +42,6 @@ LOOK_MS = 30_000
 """How long a channel that was added or changed may go unnoticed."""
 SEND_S = 45.0
 """How long a message may take; a notifier gives up earlier by itself."""
-STEP_MS = 1_000
-"""A larger difference between two clocks is a step, after which instants are counted anew."""
 
 log = structlog.get_logger(__name__)
 
@@ -63,7 +62,7 @@ class NotifyLoop:
         """Version and kind of what some channel took and is not recorded yet."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_first = True
-        self._offset_ms = self._clocks_apart_ms()
+        self._clocks = ClocksApart(clock)
 
     async def run(self) -> None:
         try:
@@ -99,8 +98,8 @@ class NotifyLoop:
         """Take in what there is, begin the messages that are due, then sleep until something is."""
         self.alarm.begin()
         self._see_channels()
-        if abs(self._clocks_apart_ms() - self._offset_ms) > STEP_MS:
-            self._offset_ms, self._is_first = self._clocks_apart_ms(), True
+        if self._clocks.have_moved():
+            self._is_first = True
             for one in self._outboxes.values():
                 one.look_again(self._clock.wall_ms())
         if self._is_first:
@@ -121,9 +120,6 @@ class NotifyLoop:
 
     def _boot_ms(self) -> int:
         return self._clock.boot_ns() // 1_000_000
-
-    def _clocks_apart_ms(self) -> int:
-        return self._clock.wall_ms() - self._boot_ms()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)

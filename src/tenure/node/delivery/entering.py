@@ -10,18 +10,21 @@ the hub knows them. Which token goes with them:
 - one that is to be replaced (`rotation`): itself, with the new one beside it. If the hub does not know it any more, it may be
   that the answer to this was lost before: the new one.
 
-A hub that is away is asked again, for as long as it takes; what runs on this machine meanwhile is kept by its runners.
+A hub that is away is asked again, for as long as it takes; what runs on this machine meanwhile is kept by its runners. A node
+that was never enrolled has nothing to keep, and most likely a wrong address or certificate: `Patience` bounds it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.core.clock import IdSource
-from tenure.errors import ConflictError, OutcomeUnknownError, UnauthenticatedError, UnavailableError
+from tenure.errors import ConflictError, OutcomeUnknownError, TenureError, UnauthenticatedError, UnavailableError
 from tenure.node.delivery.mirror import Mirror
 from tenure.node.delivery.mirrored import Identity
 from tenure.node.delivery.rotation import Rotation
@@ -34,12 +37,23 @@ RETRY_S = (0.2, 15.0)
 log = logging.getLogger(__name__)
 
 
+class Patience(Struct, frozen=True):
+    """How long a hub that does not answer is asked, by a node that was never enrolled (`new_s`) and by one that was; None: for
+    as long as it takes. Within a bound, a refused handshake is the end at once: it would be refused again."""
+
+    new_s: float | None = None
+    enrolled_s: float | None = None
+
+
 @final
 class Entering:
+    patience = Patience()
+
     def __init__(
         self, legs: HubLegs, mirror: Mirror, ids: IdSource, join_token: str | None, rotation: Rotation
     ) -> None:
         """`join_token`: what lets a new node in; None where there is none."""
+        self._within_s: float | None = None
         self._rotation = rotation
         self._legs = legs
         self._mirror = mirror
@@ -53,10 +67,13 @@ class Entering:
             UnauthenticatedError: the hub does not know this node, and there is no join token.
             ConflictError: the name is taken, a newer start has taken over, or the node is quarantined.
             ContractVersionError: node and hub do not understand each other.
-            UnavailableError: the store cannot be written.
+            UnavailableError: the store cannot be written, or no hub answered within `patience`.
+            OutcomeUnknownError: no answer came within it, and one may be lost.
             TenureError: what else the hub refused.
         """
         identity = await self._mirror.identity(self._ids.token())
+        is_new = identity.node_id is None
+        self._within_s = self.patience.new_s if is_new else self.patience.enrolled_s
         reply = await self._known(request, identity) if identity.was_sent else None
         if reply is not None:
             identity = await self._mirror.identity(identity.credential)
@@ -133,13 +150,35 @@ class Entering:
         return self._join_token
 
     async def _said(self, request: EnrollRequest, credential: str, token: str) -> EnrollReply:
-        """The hub's answer, asked for until there is one."""
+        """The hub's answer, asked for until there is one.
+
+        Raises:
+            UnavailableError: there was none in time, and nothing happened.
+            OutcomeUnknownError: there was none in time, and one may be lost.
+        """
         backoff = Backoff(self._ids, *RETRY_S)
         request = replace(request, credential=credential)
-        while True:
-            try:
-                return await self._legs.enroll(request, token)
-            except (UnavailableError, OutcomeUnknownError) as error:
-                pause_s = backoff.next_s()
-                log.warning("the hub does not answer; again in %.1f s: %s", pause_s, error)
-                await pause(pause_s)
+        failed: list[TenureError] = []
+        try:
+            async with asyncio.timeout(self._within_s):
+                while True:
+                    try:
+                        return await self._legs.enroll(request, token)
+                    except (UnavailableError, OutcomeUnknownError) as error:
+                        if self._within_s is not None and error.facts.get("handshake") == "refused":
+                            raise
+                        failed.append(error)
+                        del failed[:-1]
+                        pause_s = backoff.next_s()
+                        log.warning("the hub does not answer; again in %.1f s: %s", pause_s, error)
+                        await pause(pause_s)
+        except TimeoutError as late:
+            raise _given_up(self._within_s, failed) from late
+
+
+def _given_up(within_s: float | None, failed: list[TenureError]) -> TenureError:
+    """What it is that no answer came in time; to enrol may be repeated, so also a lost answer does no harm."""
+    began = f"no hub has let this node in within {within_s:g} s"
+    if not failed:
+        return OutcomeUnknownError(f"{began}: no answer came. Say the same again: it is the same node.")
+    return type(failed[-1])(f"{began}: {failed[-1].message}", **failed[-1].facts)

@@ -256,7 +256,7 @@ def parts_of(uri: str) -> SplitResult:
     try:
         parts = urlsplit(uri)
         _ = parts.port  # read only when it is asked for
-    except ValueError as error:  # a bracket without its other one, a host of signs that no host has, no port
+    except ValueError as error:  # half a pair of brackets, a host that none can be called, no port
         raise ConfigurationError(f"context {uri!r} is no address: {error}", uri=uri) from error
     return parts
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from types import TracebackType
-from typing import Protocol, final
+from typing import Protocol, Self, final
 
 import anyio
 import anyio.to_thread
@@ -33,7 +33,7 @@ from tenure.errors import InvalidError
 from tenure.wire.codec import refuse_shape
 
 MESSAGE_BYTES = 1 << 20
-"""The longest arguments of an Effect, each sign of them escaped, and room."""
+"""The longest arguments of an Effect, each character of them escaped, and room."""
 MESSAGE_VALUES = 10_000
 """The library decodes a message once for each kind that it might be; no tool takes a hundred values."""
 AT_WORK = 64
@@ -116,7 +116,7 @@ class Cutter:
 def readable(line: bytes) -> str:
     """The line as text, or one that cannot be read in its place.
 
-    Not replaced sign by sign: what an agent has done outside would say something else than it said."""
+    Nothing in it is replaced: what an agent has done outside would say something else than it said."""
     try:
         refuse_shape(line, MESSAGE_VALUES)
         return line.decode()
@@ -124,11 +124,33 @@ def readable(line: bytes) -> str:
         return NO_MESSAGE
 
 
+class Closing:
+    """What closes the stream below it when the library leaves it."""
+
+    def __init__(self, below: Incoming | Outgoing) -> None:
+        self._below = below
+
+    async def aclose(self) -> None:
+        await self._below.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
 @final
-class Bounded:
+class Bounded(Closing):
     """The messages of a client, no more of them at a time than are answered. What is none is answered here."""
 
     def __init__(self, incoming: Incoming, outgoing: Outgoing) -> None:
+        super().__init__(incoming)
         self._incoming = incoming
         self._outgoing = outgoing
         self._room = anyio.Semaphore(AT_WORK)
@@ -161,9 +183,6 @@ class Bounded:
                         await self._room.acquire()
             raise
 
-    async def aclose(self) -> None:
-        await self._incoming.aclose()
-
     def __aiter__(self) -> Bounded:
         return self
 
@@ -172,17 +191,6 @@ class Bounded:
             return await self.receive()
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Bounded:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     async def _settled(self) -> None:
         self._room.release()
@@ -193,10 +201,11 @@ class Bounded:
 
 
 @final
-class Answers:
+class Answers(Closing):
     """The way back: each answer makes room for one more call."""
 
     def __init__(self, outgoing: Outgoing, room: anyio.Semaphore) -> None:
+        super().__init__(outgoing)
         self._outgoing = outgoing
         self._room = room
 
@@ -206,20 +215,6 @@ class Answers:
         finally:
             if isinstance(item.message, JSONRPCResponse | JSONRPCError):
                 self._room.release()
-
-    async def aclose(self) -> None:
-        await self._outgoing.aclose()
-
-    async def __aenter__(self) -> Answers:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
 
 def is_request_without_id(item: SessionMessage) -> bool:

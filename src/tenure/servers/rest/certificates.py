@@ -18,11 +18,12 @@ import structlog
 
 LOOK_S = 5.0
 """A certificate is renewed days before it ends; five seconds are for the person who watches it."""
+ONE_CERTIFICATE = re.compile(r"-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----")
+"""By each of the names that OpenSSL knows: were the server's own not seen, that of a CA behind it would be taken for it."""
 
 log = structlog.get_logger(__name__)
 
 Seen = tuple[tuple[int, int, int] | None, ...]
-ONE_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----")
 
 
 @final

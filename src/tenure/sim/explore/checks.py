@@ -135,8 +135,9 @@ class Checks:
         return self._machines[machines[number]].phase is Phase.GONE
 
 
-def _bits(are: Iterable[bool]) -> int:
-    return sum(1 << place for place, is_so in enumerate(are) if is_so)
+def _bits(flags: Iterable[bool]) -> int:
+    """A mask with a bit at the place of each that is so."""
+    return sum(1 << place for place, is_so in enumerate(flags) if is_so)
 
 
 def _places(masks: Iterable[int]) -> list[int]:

@@ -15,6 +15,7 @@ from tenure.sim.run.plan import DEEDS, FAULTS, Deed, Fault, Plan
 from tenure.sim.world.world import LEDGERS, STORES, Shape
 
 PLAN_BYTES = 16 << 20
+"""A drawn plan has less than 20 kB; one that was written by hand, or joined from many, has room."""
 LONGEST_S = 86_400.0
 NODES = 8
 
@@ -32,7 +33,7 @@ def read_plan(path: Path) -> Plan:
     try:
         with path.open("rb") as file:
             plan = decode_stored(read_at_most(file, PLAN_BYTES), Plan)
-    except ValueError as error:  # what is longer is no JSON where it was cut
+    except ValueError as error:  # a longer file ends where it was cut, which is no JSON
         raise InvalidError(f"{path} is no plan of a simulated seed: {error}.", field="plan") from error
     problem = next(problems(plan), None)
     if problem is not None:

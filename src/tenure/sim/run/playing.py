@@ -31,7 +31,7 @@ from tenure.sim.world.loop import StuckError, pause
 from tenure.sim.world.people import Desk
 from tenure.sim.world.world import SimWorld
 
-HEAL_S = 4 * 3600.0
+HEAL_S = 1200.0
 LOOK_S = 10.0
 COLLECTS = 10
 """What the dead left runs its `finally` blocks when it is collected, and leaves something in its turn."""
@@ -144,7 +144,7 @@ class Stage:
         for one in left:
             reason = await self.desk.why(one.split(" ")[0]) if one.startswith("t_") else None
             why = f" (why: {reason.code}: {reason.sentence})" if reason is not None else ""
-            self.judge.add(f"never_silent: {HEAL_S / 3600:g} hours after everything was healed {one}{why}")
+            self.judge.add(f"never_silent: {HEAL_S / 60:g} minutes after everything was healed {one}{why}")
         if not self.doing.is_done:
             self.judge.add(f"never_silent: {self.doing.left} still waits for an answer")
 

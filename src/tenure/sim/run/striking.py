@@ -62,6 +62,8 @@ class Striking:
         self._seen = seen
         self._waiting: list[Fault] = []
         self._counting: list[tuple[Fault, int]] = []
+        self._ahead_ms: dict[Machine, int] = {}
+        """How far ahead each wall clock has been at most that was set."""
         self._is_over = False
         self.struck = 0
         world.on_note = self._noted
@@ -227,6 +229,8 @@ class Striking:
         self._later(fault, machine.resume)
 
     def _step_clock(self, fault: Fault, machine: Machine) -> None:
+        so_far_ms = self._ahead_ms.get(machine, machine.wrong_by_ms)
+        self._ahead_ms[machine] = max(machine.wrong_by_ms, so_far_ms)
         machine.wrong_by_ms += CLOCK_STEPS_MS[int(fault.size * len(CLOCK_STEPS_MS)) % len(CLOCK_STEPS_MS)]
 
     def _daemon_crash(self, fault: Fault) -> None:
@@ -304,9 +308,9 @@ class Striking:
     def _forge(self, fault: Fault) -> None:
         self._turn(self._world.forge.mood, FORGES[fault.kind], fault)
 
-    def _turn(self, mood: object, knob: Knob, fault: Fault) -> None:
-        setattr(mood, knob.name, knob.value(fault.size))
-        self._later(fault, lambda: setattr(mood, knob.name, knob.whole))
+    def _turn(self, on: object, knob: Knob, fault: Fault) -> None:
+        setattr(on, knob.name, knob.value(fault.size))
+        self._later(fault, lambda: setattr(on, knob.name, knob.whole))
 
     # -- the end
 
@@ -317,6 +321,9 @@ class Striking:
         world.network.clear()
         world.forge.heal()
         world.keeping.heal()
+        for machine, ahead_ms in self._ahead_ms.items():
+            # No instant that the record knows lies ahead, so that nothing may wait for the clock alone.
+            machine.wrong_by_ms = max(machine.wrong_by_ms, ahead_ms)
         for host in (world.hub, *world.nodes):
             host.machine.resume()
             for process in tuple(host.machine.processes):

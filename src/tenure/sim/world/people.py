@@ -8,10 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tenure.core.access import Role
-from tenure.core.attempt import Verdict
 from tenure.core.review import About
 from tenure.core.schedule import Overlap
 from tenure.errors import OutcomeUnknownError, TenureError, UnavailableError
@@ -107,11 +105,9 @@ class Desk:
         """As the command line does: what was read goes with it."""
         because = "it should go better now"
         read = await self.looks("attempts", task_id)
-        newest = read.attempts[-1] if isinstance(read, api.AttemptPage) else None
         asked = RetryRequest(because=because)
-        if newest is not None:
-            verdict = None if newest.verdict is None else Verdict(newest.verdict)
-            asked = replace(asked, number=newest.number, verdict=verdict)
+        if isinstance(read, api.AttemptPage):
+            asked = asked.about(read.attempts[-1].number, read.attempts[-1].verdict)
 
         async def work(body: RetryRequest, at: Asking) -> RetryReply:
             return await at.desks.api.retry(at.who, task_id, body, key=f"again-{task_id}")

@@ -319,27 +319,6 @@ def main() -> None:
         parser.error(str(error))
 
 
-def port_in(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) < 2**16):
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no port from 0 to {2**16 - 1}")
-    return int(text)
-
-
-def plan_in(text: str) -> Plan:
-    try:
-        return Plan.of(Path(text).read_bytes())
-    except OSError as error:
-        raise argparse.ArgumentTypeError(f"{text} cannot be read: {error.strerror}") from error
-    except (ValueError, msgspec.DecodeError) as error:
-        raise argparse.ArgumentTypeError(f"{text} is no list of faults: {error}") from error
-
-
-def folder_in(text: str) -> Path:
-    if not Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"there is no folder {text}")
-    return Path(text)
-
-
 def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tenure.testing.forge",
@@ -378,6 +357,27 @@ def options() -> argparse.ArgumentParser:
         help="take a second open pull request of the same head and base, which is refused else, so that doubles count",
     )
     return parser
+
+
+def port_in(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) < 2**16):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no port from 0 to {2**16 - 1}")
+    return int(text)
+
+
+def plan_in(text: str) -> Plan:
+    try:
+        return Plan.of(Path(text).read_bytes())
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text} is no list of faults: {error}") from error
+
+
+def folder_in(text: str) -> Path:
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {text}")
+    return Path(text)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ demo-cancel: setup-base ## Cancels: acknowledged, not acknowledged, and a word t
 chaos: setup ## Half an hour of faults on real processes, then what became of everything (ARGS='--minutes 5 --seed 1')
 	@$(PY) -m tests.chaos --install $(ARGS)
 
-fuzz: setup ## Fuzz every decoder, led by coverage, half a minute each (ARGS='--minutes 2 policy_file'; Linux)
+fuzz: setup ## Fuzz every decoder, led by coverage, half a minute each: about 40 minutes (ARGS='--minutes 2 policy_file'; Linux)
 	@$(PY) -m tests.hostile.fuzz $(ARGS)
 
 mutants: setup ## Every mechanical mutant of core, and which test kills it (ARGS='--only leasing'; hours when nothing is cached)

@@ -116,6 +116,10 @@ class HubInThread:
         """The command line, on this hub's data folder."""
         return called("--home", str(self.home), *arguments, stdin=stdin)
 
+    def typed(self, words: str) -> str:
+        """A command as it is told to whoever called this hub's folder by `call`."""
+        return f"tenure --home {self.home} {words}"
+
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:

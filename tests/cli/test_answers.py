@@ -146,7 +146,7 @@ def test_what_was_meant_is_suggested(hub: HubInThread, node: PlayedNode) -> None
     assert "did you mean act@pc?" in hub.call("pause", "act", "--because", "x").err
     assert "did you mean node:pc?" in hub.call("resume", "pc").err
     done = hub.call("pause", "act@pc", "--because", "x")
-    assert "`tenure resume act@pc` lets it go on" in done.err
+    assert f"`{hub.typed('resume act@pc')}` lets it go on" in done.err
     task_id = submit(hub)
     assert "`tenure resume act@pc`" in hub.call("why", task_id).out
     assert "tenure resume SUBJECT; paused are: `tenure resume act@pc`" in hub.call("resume").err

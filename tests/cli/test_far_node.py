@@ -1,6 +1,7 @@
 """A node with a data folder of its own, enrolled at a hub elsewhere: what is known from the hub's side."""
 
 import json
+import select
 import signal
 import subprocess
 import sys
@@ -59,14 +60,26 @@ def foreground(*words: str) -> subprocess.Popen[str]:
 
 def said(process: subprocess.Popen[str]) -> Any:
     """The line with which a process says that it is ready."""
+    return json.loads(line_of(process))
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    """The first line that a process writes; one that writes none in time is ended, so that no test waits for ever."""
     assert process.stdout
-    return json.loads(process.stdout.readline())
+    if not select.select([process.stdout], [], [], BOUND_S)[0]:
+        process.kill()
+        process.communicate(timeout=BOUND_S)
+        raise AssertionError(f"{process.args!r} said nothing in {BOUND_S:g} s")
+    return process.stdout.readline()
 
 
 def ended(process: subprocess.Popen[str]) -> int:
     """The exit code after a polite request to end."""
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=BOUND_S)
+    try:
+        process.communicate(timeout=BOUND_S)
+    finally:
+        process.kill()
     return process.returncode
 
 
@@ -100,6 +113,28 @@ def test_an_enrolled_node_takes_work_from_its_hub(hub: HubProcess, far: Path) ->
     done = hub.call("run", "--no-repo", "--to", "remote@far", "--", "sh", "-c", "echo far away")
     assert done.code == 0, done
     assert "completed" in done.err
+
+
+def test_a_folder_that_a_node_elsewhere_may_not_find_is_named_with_what_to_give(
+    hub: HubProcess, far: Path, tmp_path: Path
+) -> None:
+    place = str(repository(tmp_path / "repository"))
+    note = f"node far will not find the folder {place} if on another machine"
+    tasks = tmp_path / "tasks.json"
+    one = {"key": "k1", "to": "remote", "objective": "Do it", "command": ["true"], "repository": place}
+    tasks.write_text(json.dumps({"tasks": [one, {**one, "key": "k2"}]}))
+    daily = ("schedule", "add", "daily", "--cron", "0 3 * * *", "--zone", "UTC")
+    for words in (
+        ("submit", "--repo", place, "--to", "remote@far", "--", "true"),
+        (*daily, "--repo", place, "--to", "remote", "--", "true"),
+        ("submit", "--file", str(tasks)),
+    ):
+        done = hub.call(*words)
+        assert done.code == 0, done
+        assert done.err.count(note) == 1, done
+        assert "--repo URL --base COMMIT" in done.err
+    assert note not in hub.call("submit", "--repo", place, "--to", "own", "--", "true").err
+    assert note not in hub.call("submit", "--no-repo", "--to", "remote", "--", "true").err
 
 
 def test_output_from_elsewhere_is_shown_as_it_was_reported(hub: HubProcess, far: Path) -> None:

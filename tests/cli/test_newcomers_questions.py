@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tenure.cli.catalog import CATALOG, module_of
 from tenure.cli.command import resolving
+from tenure.cli.command.up import tell_up
+from tenure.cli.invocation import Given, Invocation
 from tenure.cli.text.counting import counted
-from tests.cli.lab import Called, HubInThread, PlayedNode, called, hub_in_thread, repository
+from tests.cli.lab import Called, HubInThread, PlayedNode, called, hub_in_thread, refused, repository
 
 ELSEWHERE = ("--hub", "http://127.0.0.1:9", "--token", "tnr_x")
 """A hub that is not the one of the data folder; nobody is there, so nothing is sent either."""
@@ -160,3 +164,61 @@ def test_seeds_that_end_before_they_begin_are_refused_with_the_range_that_is_mea
 )
 def test_one_is_one_and_many_can_be_read(number: int, says: str) -> None:
     assert counted(number, "world") == says
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("audit", "verify"),
+        ("audit", "head"),
+        ("audit", "export"),
+        ("provider", "list"),
+        ("provider", "check", "forge"),
+        ("notify", "list"),
+        ("notify", "test", "pager"),
+        ("nodes", "rotate-credential"),
+        ("gc", "--dry-run"),
+        ("up",),
+        ("hub",),
+    ],
+)
+def test_a_command_that_asks_no_hub_refuses_one_instead_of_showing_another_hubs_facts(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    home = tmp_path / "home"
+    for more, named in ((ELSEWHERE, "--hub"), (ELSEWHERE[2:], "--token")):
+        done = called("--home", str(home), *more, *words, "--json")
+        says = refused(done, 64, "invalid")
+        assert says.startswith(named)
+        assert str(home) in says
+    assert not home.exists()
+
+
+def test_a_verified_record_is_named_by_its_file(hub: HubInThread) -> None:
+    done = hub.call("audit", "verify")
+    assert (done.code, str(hub.home / "hub" / "hub.db") in done.out) == (0, True)
+
+
+def test_a_command_to_give_next_names_the_folder_the_settings_and_the_hub_that_were_given() -> None:
+    given = Given(home=Path("/my folder"), config=Path("t.toml"), hub_url="http://h:1", hub_token="tnr_x")
+    said = Invocation(given, {}).pasteable("down")
+    assert said == "tenure --home '/my folder' --config t.toml --hub http://h:1 down"
+    assert Invocation(Given(), {"TENURE_HOME": "/x"}).pasteable("down") == "tenure down"
+
+
+def test_what_up_says_to_do_next_is_done_on_the_folder_that_was_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = {"hub": {"url": "http://h:1"}, "node": {"name": "n", "recipients": []}}
+    tell_up(Invocation(Given(home=tmp_path), {}), facts, detached=True)
+    said = capsys.readouterr().out
+    assert f"tenure --home {tmp_path} run -- " in said
+    assert f"tenure --home {tmp_path} down" in said
+
+
+@pytest.mark.parametrize("group", ["nodes", "token", "budget"])
+def test_the_summary_of_a_group_names_what_each_of_its_commands_does(group: str) -> None:
+    summary = next(line.lower() for rows in CATALOG.values() for name, _, line in rows if name == group)
+    below = importlib.import_module(str(module_of(group))).app.registered_groups[0].typer_instance
+    for one in below.registered_commands:
+        assert str(one.name).partition("-")[0] in summary

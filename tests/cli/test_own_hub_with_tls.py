@@ -14,7 +14,8 @@ from tenure.cli.command.daemons import keep_certificate
 from tenure.cli.process.data_files import CERTIFICATE_FILE, HUB_PART, TOKEN_FILE, URL_FILE
 from tenure.runtime.data_folder import open_data_folder
 from tests.cli.lab import BOUND_S, called
-from tests.cli.test_far_node import HubProcess, ended, foreground, said
+from tests.cli.test_far_node import HubProcess, ended, foreground, line_of, said
+from tests.cli.test_far_node import started as run_apart
 from tests.eventually import eventually
 from tests.security.test_tls import Pki
 
@@ -69,8 +70,7 @@ def test_a_hub_that_listens_everywhere_says_so_and_how_it_is_reached_from_here(
     )
     process = foreground("--home", str(home), "hub")
     try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
+        line = line_of(process)
     finally:
         ended(process)
     assert "listens on https://0.0.0.0:" in line
@@ -82,6 +82,7 @@ def test_another_address_of_the_same_hub_is_checked_as_any_hub(hub: HubProcess) 
     assert done.code == 69
     assert "not trusted here" in done.err
     assert "TENURE_CA_FILE" in done.err
+    assert hub.call("--hub", elsewhere(hub), "--token", "tnr_x", "list", "--json").error["retryable"] is False
 
 
 @pytest.mark.parametrize("scheme", ["HTTPS", "Https"])
@@ -135,8 +136,23 @@ def test_a_node_of_the_same_folder_knows_its_hub_too(hub: HubProcess) -> None:
     process = foreground("--home", str(hub.home), "node", "--json")
     try:
         assert said(process)["node"]["name"]
+        doctor = {one["check"]: one for one in hub.call("doctor", "--json").json["findings"]}
     finally:
         ended(process)
+    # Its agents do not read the hub's folder: they know it by its CA only.
+    assert "do not trust the hub" in doctor["agents"]["says"]
+    assert "ca_file" in doctor["agents"]["do"]
+
+
+def test_a_machine_that_does_not_trust_the_hub_is_told_so_when_it_enrolls(
+    hub: HubProcess, tmp_path: Path
+) -> None:
+    words = ("--home", str(tmp_path / "far"), "enroll", elsewhere(hub))
+    done = run_apart(*words, stdin="tnr_x\n")
+    assert done.code == 69, done
+    assert "not trusted here" in done.err
+    assert "TENURE_CA_FILE" in done.err
+    assert "again in" not in done.err
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="a key is locked with the openssl command")

@@ -20,6 +20,7 @@ from tenure.node.run.sweep import sweep_now
 from tenure.runtime.clock import RealClock
 from tenure.runtime.data_folder import DataFolder
 from tests.cli.lab import Called, called, repository
+from tests.cli.test_far_node import said
 from tests.eventually import eventually
 
 BOUND_S = 150
@@ -378,8 +379,7 @@ def test_up_in_the_foreground_ends_on_an_interrupt_and_takes_hub_and_node_with_i
         text=True,
         start_new_session=True,
     )
-    assert process.stdout
-    assert json.loads(process.stdout.readline())["up"]
+    assert said(process)["up"]
     holders = installation.holders()
     assert len(holders) == 3
     os.kill(process.pid, signal.SIGINT)

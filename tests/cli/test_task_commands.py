@@ -194,7 +194,7 @@ def test_the_exit_code_says_how_a_task_ended(
     done = hub.call("watch", task_id)
     assert done.code == code
     if code != 4:
-        assert all(f"tenure {one} {task_id}" in done.out for one in ("log", "show", "retry"))
+        assert all(hub.typed(f"{one} {task_id}") in done.out for one in ("log", "show", "retry"))
     else:
         assert "needs you" in done.out
         assert task_id in hub.call("attention").out
@@ -209,15 +209,15 @@ def test_a_task_behind_one_that_failed_needs_you_and_says_what_to_type(
     )
     assert done.code == 4, done
     assert "needs you" in done.out
-    assert f"tenure retry {first} --because" in done.out
-    assert "tenure cancel t_" in done.out
+    assert hub.typed(f"retry {first} --because") in done.out
+    assert hub.typed("cancel t_") in done.out
 
 
 def test_a_task_that_must_be_approved_first_needs_you_and_says_what_to_type(hub: HubInThread) -> None:
     task_id = submit(hub, "--to", "nobody", "--approval", "Ask first")
     done = hub.call("watch", "--wait-s", "30", task_id)
     assert done.code == 4, done
-    assert f"tenure approve {task_id} --because" in done.out
+    assert hub.typed(f"approve {task_id} --because") in done.out
     assert "lets it start" in hub.call("attention").out
     assert hub.call("reject", task_id, "--because", "not now").code == 0
 

@@ -170,6 +170,9 @@ def test_a_sentence_is_completed_by_what_to_do_and_only_once() -> None:
     )
     assert told_to(er.StaleFenceError(told)) == told
     assert told_to(er.InvalidError("no number")) == "no number"
+    away = told_to(er.UnavailableError("the hub was not reached; nothing happened. Is it running?"))
+    assert away.casefold().count("nothing") == 1
+    assert away.endswith("Ask again with the same parameters, a little later.")
     problem = problem_of(body("absent", "unavailable"))
     assert problem is not None
     assert told_to(problem) == problem.message

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tenure.core.answers import Subject
 from tenure.core.attempt import Verdict
@@ -90,6 +91,18 @@ def test_a_task_that_has_ended_since_it_was_read_is_not_continued(lab: Lab) -> N
     assert late.code == "conflict"
     for read in (again(task_id, 1, Verdict.COMPLETED), again(task_id, None, None)):
         assert not isinstance(continuation(task, newest, read, lab.now.wall_ms), Refusal)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.FAILED, Verdict.ASKED])
+def test_a_task_that_was_canceled_since_it_was_read_is_not_continued(lab: Lab, verdict: Verdict) -> None:
+    _, task_id, delivery = lab.running()
+    lab.report(delivery, verdict)
+    lab.cancel(task_id)
+    task, newest = lab.task(task_id), lab.attempt(task_id)
+    for ended, code in ((False, "conflict"), (True, None), (None, None)):
+        asked = replace(again(task_id, 1, verdict), ended=ended)
+        said = continuation(task, newest, asked, lab.now.wall_ms)
+        assert (said.code if isinstance(said, Refusal) else None) == code
 
 
 @pytest.mark.parametrize("number", [0, 2, 7, 2**53 - 1])

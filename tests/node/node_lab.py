@@ -13,6 +13,7 @@ from tenure.core.attempt import Attempt, AttemptState
 from tenure.core.delivery import Delivery, DeliveryState, Terms
 from tenure.errors import TenureError
 from tenure.node.daemon import NodeDaemon, NodeIdentity, NodeTools, Ready
+from tenure.node.delivery.entering import Patience
 from tenure.node.parts import Parts
 from tenure.node.run.messages import Launch
 from tenure.node.run.runners import Runners
@@ -119,6 +120,7 @@ class Lab:
         self.working: asyncio.Task[None] | None = None
         self.ready: list[Ready] = []
         self.join_token: str | None = JOIN_TOKEN
+        self.patience = Patience()
         self.started_attempts: list[str] = []
 
     # -- a scenario
@@ -155,7 +157,7 @@ class Lab:
             environment={"PATH": "/bin"},
         )
         self.legs = self.wrapped_legs()
-        identity = NodeIdentity(version="1", join_token=self.join_token)
+        identity = NodeIdentity(version="1", join_token=self.join_token, patience=self.patience)
         self.daemon = NodeDaemon(self.settings, folder, self.legs, tools, identity)
         self.working = asyncio.ensure_future(self.daemon.run(self.ready.append))
         return self.daemon

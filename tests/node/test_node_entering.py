@@ -1,5 +1,6 @@
 """The first words to the hub: enrolling, being told to stop, and coming back."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from tenure.core import commands as cm
 from tenure.core.ids import IncarnationId
 from tenure.core.recipient import Node
-from tenure.errors import ContractVersionError, DataFolderBusyError, NameTakenError
+from tenure.errors import ContractVersionError, DataFolderBusyError, NameTakenError, UnavailableError
+from tenure.node.delivery.entering import Patience
 from tests.node.fake_runners import Program
 from tests.node.node_lab import Lab, error_code, pause, until
 
@@ -97,6 +99,57 @@ def test_a_hub_that_is_away_at_the_start_is_waited_for_while_runs_go_on(tmp_path
         assert lab.runners.runs[delivery_id].outcome is not None
         lab.hub.is_away = False
         assert await lab.verdict(task_id) == "completed"
+
+    Lab(tmp_path).play(scenario)
+
+
+@pytest.mark.parametrize("patience", [Patience(new_s=30.0), Patience(30.0, 30.0)])
+def test_a_node_that_was_never_enrolled_does_not_wait_for_ever(tmp_path: Path, patience: Patience) -> None:
+    async def scenario(lab: Lab) -> None:
+        lab.patience, lab.hub.is_away = patience, True
+        lab.boot()
+        began = asyncio.get_running_loop().time()
+        error = await lab.ends_with()
+        assert error_code(error) == "unavailable"
+        assert "no hub has let this node in within 30 s: " in str(error)
+        assert asyncio.get_running_loop().time() - began < 35.0
+
+    Lab(tmp_path).play(scenario)
+
+
+def test_a_first_enrolment_whose_answer_may_be_lost_is_not_said_to_be_nothing(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        lab.patience, lab.hub.lose_replies["enroll"] = Patience(new_s=30.0), 1000
+        lab.boot()
+        assert error_code(await lab.ends_with()) == "outcome_unknown"
+
+    Lab(tmp_path).play(scenario)
+
+
+def test_a_node_that_was_enrolled_waits_unless_it_is_only_to_enrol(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        await lab.up()
+        await lab.kill()
+        lab.patience, lab.hub.is_away = Patience(new_s=30.0), True
+        working = lab.boot()
+        await pause(600.0)
+        lab.hub.is_away = False
+        await until(lambda: bool(lab.ready) and lab.daemon is working)
+        await lab.kill()
+        lab.patience, lab.hub.is_away = Patience(30.0, 30.0), True
+        lab.boot()
+        assert error_code(await lab.ends_with()) == "unavailable"
+
+    Lab(tmp_path).play(scenario)
+
+
+def test_a_hub_that_is_not_trusted_is_asked_once_by_a_new_node(tmp_path: Path) -> None:
+    refused = UnavailableError("its certificate is not trusted here", handshake="refused")
+
+    async def scenario(lab: Lab) -> None:
+        lab.patience, lab.hub.refuse["enroll"] = Patience(new_s=30.0), refused
+        lab.boot()
+        assert await lab.ends_with() is refused
 
     Lab(tmp_path).play(scenario)
 

@@ -20,6 +20,7 @@ import structlog
 import trustme
 from msgspec.structs import replace
 
+from tenure.client.agent import AgentClient, told_to
 from tenure.client.hub import HubClient
 from tenure.client.trust import tls_context
 from tenure.core.access import Role
@@ -200,6 +201,27 @@ async def test_a_node_checks_its_hub_however_the_address_is_written(pki: Pki) ->
         with pytest.raises(UnavailableError, match="not trusted here"):
             await enrolled(odd, tls_context(pki.file("others.pem")))
         await enrolled(odd, tls_context(pki.file("hubs.pem")))
+
+
+async def test_a_stream_from_a_hub_that_is_not_trusted_says_what_to_do(pki: Pki) -> None:
+    async with hub(pki, mutual=False) as listening:
+        verify = tls_context(pki.file("others.pem"))
+        async with HubClient(listening.url, TOKENS[Role.VIEWER], verify=verify) as people:
+            with pytest.raises(UnavailableError, match=r"no connection .*not trusted here .*node\.ca_file"):
+                _ = [one async for one in people.follow()]
+
+
+async def test_an_agent_that_cannot_trust_the_hub_is_told_that_others_have_to_mend_it(pki: Pki) -> None:
+    async with hub(pki, mutual=False) as listening:
+        verify = tls_context(pki.file("others.pem"))
+        async with AgentClient(listening.url, "tnc_x", verify=verify) as agent:
+            with pytest.raises(UnavailableError) as raised:
+                await agent.context()
+    told = told_to(raised.value)
+    assert "Nothing happened. Asking again does not help" in told
+    assert "the owner of this machine has to" in told
+    assert "a little later" not in told
+    assert told.casefold().count("nothing") == 1
 
 
 async def test_plain_http_to_a_port_with_tls_and_the_other_way_say_what_is_wrong(pki: Pki) -> None:

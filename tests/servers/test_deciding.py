@@ -93,7 +93,8 @@ async def test_the_sdk_decides_over_http() -> None:
 async def test_another_try_by_the_sdk_is_about_the_attempt_that_was_read() -> None:
     async with face() as one:
         client, task_id = client_in(one), await broken(one)
-        (read,) = await client.attempts(task_id)
+        (newest,) = await client.attempts(task_id)
+        read = (await client.task(task_id), newest)
         assert (await client.retry(task_id, "the disk is larger", "k-1", read=read)).number == 2
         with pytest.raises(er.ConflictError, match=f"you read {task_id}/1 .failed., and by now"):
             await client.retry(task_id, "the network is back", "k-2", read=read)

@@ -243,7 +243,8 @@ async def test_a_provider_that_refuses_and_a_hub_that_is_gone_are_told_as_they_a
     async with attempt.client(TENURE_HUB="http://127.0.0.1:9") as client:
         told = await refusal(client, "comment", number=1, body="x", target="forge:shop")
     assert "[unavailable]" in told
-    assert "ask again" in told
+    assert "Ask again with the same parameters" in told
+    assert told.casefold().count("nothing") == 1
 
 
 @pytest.mark.parametrize("words", [(), ("--http", "0")])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import shlex
 from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -120,6 +121,13 @@ class Invocation:
 
         return SettingsPaths(config=self.given.config, working_folder=Path.cwd(), data_folder=self.home)
 
+    def pasteable(self, words: str) -> str:
+        """A command to give next, as it must be given to reach what this one reached: `words` after `tenure`, with the folder,
+        settings file and hub of this call where they were given (a variable of the environment still stands there)."""
+        given = (("--home", self.given.home), ("--config", self.given.config), ("--hub", self.given.hub_url))
+        options = [f"{name} {shlex.quote(str(value))}" for name, value in given if value is not None]
+        return " ".join(["tenure", *options, words])
+
     def arguments_for_child(self) -> list[str]:
         """The options with which another `tenure` works on the same folder and settings, whatever its working folder is."""
         words = ["--home", str(self.home)]
@@ -129,11 +137,13 @@ class Invocation:
 
 
 def command(app: typer.Typer, name: str, **settings: Any) -> Callable[[Body], Body]:
-    """Registers a function as the command `name` of `app`; `settings` are Typer's."""
+    """Registers a function as the command `name` of `app`; `settings` are Typer's. `asks_no_hub`: it works on the files of this
+    machine alone, and whoever names a hub to it is told so instead of being shown another hub's facts."""
     context = {"help_option_names": HELP_NAMES, **settings.pop("context_settings", {})}
+    asks_no_hub: bool = settings.pop("asks_no_hub", False)
 
     def register(body: Body) -> Body:
-        app.command(name, context_settings=context, **settings)(bound(body))
+        app.command(name, context_settings=context, **settings)(bound(body, asks_no_hub=asks_no_hub))
         return body
 
     return register
@@ -167,7 +177,7 @@ def commands_below(
     return below
 
 
-def bound(body: Callable[..., Any]) -> Callable[..., Any]:
+def bound(body: Callable[..., Any], *, asks_no_hub: bool = False) -> Callable[..., Any]:
     """The function that Typer calls: makes the `Invocation` out of the common options, and runs the body."""
     own = list(inspect.signature(body, eval_str=True).parameters.values())[1:]
     kinds = {one.name: one.annotation for one in own if is_options(one.annotation)}
@@ -176,6 +186,8 @@ def bound(body: Callable[..., Any]) -> Callable[..., Any]:
         called = values.pop("context").obj or Called()
         given = taken(Given, values).over(called.given)
         invocation = Invocation(given, environment(), called.arguments)
+        if asks_no_hub:
+            refuse_hub(invocation)
         values |= {name: taken(kind, values) for name, kind in kinds.items()}
         result = body(invocation, **values)
         if inspect.iscoroutine(result):
@@ -186,6 +198,23 @@ def bound(body: Callable[..., Any]) -> Callable[..., Any]:
     for one in own:
         parameters += options_of(kinds[one.name]) if one.name in kinds else [one]
     return signed(call, body, [*parameters, *options_of(Given)])
+
+
+def refuse_hub(cli: Invocation) -> None:
+    """Refuses a hub, or a token for one, given to a command that would pay no heed to it.
+
+    Raises:
+        InvalidError: one was given.
+    """
+    from tenure.errors import InvalidError
+
+    named = "--hub" if cli.given.hub_url else "--token" if cli.given.hub_token else None
+    if named is not None:
+        raise InvalidError(
+            f"{named}: this command asks no hub, it works on the files of this machine (data folder {cli.home}). Leave it out;"
+            " what belongs to a hub elsewhere is done on its machine, and another folder is named with --home",
+            field=named,
+        )
 
 
 def is_options(kind: Any) -> bool:

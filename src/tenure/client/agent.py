@@ -45,6 +45,12 @@ TO_DO: dict[str, str] = {
 }
 """What an agent is to do, by the code of an error that says only what was wrong."""
 
+OWNER_MENDS = (
+    "asking again does not help, and you cannot mend it: the owner of this machine has to. Say in your result what you could "
+    "not do"
+)
+"""What an agent is to do where hub and machine do not trust each other."""
+
 
 @final
 class AgentClient:
@@ -187,7 +193,11 @@ def problem_of(body: EffectBody) -> er.TenureError | None:
 
 def told_to(error: er.TenureError) -> str:
     """An error's sentence for an agent: what was wrong, and what to do. One of `problem_of` has both already."""
+    if error.facts.get("handshake") == "refused":
+        return f"{error.message.rstrip('. ')}. {OWNER_MENDS[0].upper()}{OWNER_MENDS[1:]}."
     advice = TO_DO.get(error.code)
+    if advice is not None and "nothing happened" in error.message.casefold():
+        advice = advice.removeprefix("nothing was done; ")
     if advice is None or "problem" in error.facts or advice.casefold() in error.message.casefold():
         return error.message
     return f"{error.message.rstrip('. ')}. {advice[0].upper()}{advice[1:]}."

@@ -45,15 +45,16 @@ class Deciding:
         because: str = "",
         key: str | None = None,
         changes: rb.ChangesRequest | None = None,
-        read: AttemptBody | None = None,
+        read: tuple[TaskBody, AttemptBody] | None = None,
     ) -> rb.RetryReply:
         """Try again, with changes or with a reason: the next Attempt of a Task that waits for an answer, or a new Task that
-        continues one that has ended. With a `key` and a reason it is recorded once, however often it is sent. `read`: the
-        newest Attempt as it was read; if the Task has gone on since, nothing is done."""
+        continues one that has ended. With a `key` and a reason it is recorded once, however often it is sent. `read`: the Task
+        and its newest Attempt as they were read; if they have gone on since, nothing is done."""
         headers = {"Idempotency-Key": key} if key else {}
         body = rb.RetryRequest(because=because, changes=changes or rb.ChangesRequest())
         if read is not None:
-            body = body.about(read.number, read.verdict)
+            task, newest = read
+            body = body.about(newest.number, newest.verdict, task.state)
         effect = Effect.SAME if key and because.strip() else Effect.ONCE
         path = f"/v1/tasks/{path_part(task_id)}/retry"
         ask = Ask(method="POST", path=path, body=body, effect=effect, headers=headers)

@@ -239,7 +239,7 @@ class Link:
         """An answer to read piece by piece; between two pieces at most `read_timeout_s` pass.
 
         Raises:
-            UnavailableError: the hub was not reached, or the stream broke off.
+            UnavailableError: the hub was not reached (also: what it showed is not trusted), or the stream broke off.
             TenureError: what the hub answered.
         """
         try:
@@ -252,8 +252,11 @@ class Link:
             finally:
                 await response.aclose()
         except (httpx.TransportError, httpx.DecodingError) as problem:
+            if isinstance(problem, NEVER_LEFT) or refused_handshake(problem):
+                raise await self._not_reached(problem) from problem
             raise er.UnavailableError(
-                f"the stream from {self.base_url} broke off ({_told(problem)})", url=self.base_url
+                f"the stream from {self.base_url} broke off ({_told(problem)}){maybe_tls(self.base_url, problem)}",
+                url=self.base_url,
             ) from problem
 
 

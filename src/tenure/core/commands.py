@@ -1,11 +1,10 @@
 """What may be asked of the record, and what it answers.
 
-A command carries everything a decision may not make up: ids, secrets' digests, who asks. `decide` answers
-with a reply of this module, or with a `Refusal` that names an error code of `tenure.errors`. Replies to a
-node's leg are never refusals of the whole batch: each item gets its own.
+A command carries everything a decision may not make up: ids, secrets' digests, who asks. `decide` answers with a reply of this
+module, or with a `Refusal` that names an error code of `tenure.errors`. Replies to a node's leg are never refusals of the
+whole batch: each item gets its own.
 
-`Proof` is what a fenced write proves: the Delivery, its fence, its token (as a digest), and the incarnation
-that speaks."""
+`Proof` is what a fenced write proves: the Delivery, its fence, its token (as a digest), and the incarnation that speaks."""
 
 from __future__ import annotations
 
@@ -80,8 +79,8 @@ class Retry(Struct, frozen=True):
 
     `changes`: what it shall do otherwise. Without any, the same spec after the same failure is refused, unless `because`
     says why it should go better now: the person's word, which is recorded as such. To a question `because` is the answer.
-    `number`, `verdict`: the newest Attempt as it was read, and how it had ended (None: it had not). If the Task has gone on
-    since, nothing is made; what this very word has made is told again. No `number`: it is about whatever there is."""
+    `number`, `verdict`, `ended`: the newest Attempt as it was read, how it had ended (None: it had not), whether its Task had.
+    If that has gone on since, nothing is made; what this very word has made is told again. None: it is about what there is."""
 
     task_id: TaskId
     by: str
@@ -89,6 +88,7 @@ class Retry(Struct, frozen=True):
     changes: Changes = Changes()
     number: int | None = None
     verdict: Verdict | None = None
+    ended: bool | None = None
 
 
 class Reconcile(Struct, frozen=True):

@@ -23,6 +23,13 @@ def continuation(task: Task, newest: Attempt, command: Retry, now_ms: int) -> Ta
     refusal = read_refusal(command, newest)
     if refusal is not None:
         return refusal
+    if command.ended is False:
+        return Refusal(
+            "conflict",
+            f"{task.task_id} has ended ({task.state}) since you read it, so nothing continues it. Read it again, then say what shall "
+            "follow.",
+            {"state": str(task.state)},
+        )
     if newest.is_open_unknown:
         return Refusal(
             "not_offered",

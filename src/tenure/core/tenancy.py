@@ -205,7 +205,9 @@ def _refusal(command: cm.Command, within: Projects) -> cm.Refusal | None:
 def _place_refusal(spec: TaskSpec, within: Projects) -> cm.Refusal | None:
     if project_of(spec) in within:
         return None
-    return _forbidden(f"{project_of(spec)[:80]!r} is not one of them; say `project`", within)
+    return _forbidden(
+        f"{project_of(spec)[:80]!r} is not one of them; leave `project` out, or name one of them", within
+    )
 
 
 def _name_refusal(command: sc.AddSchedule) -> cm.Refusal | None:

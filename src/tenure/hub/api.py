@@ -121,9 +121,9 @@ class Api:
         """
         because = _reason(asked.because, needed=False)
         number = None if asked.number is None else _whole(asked.number, "number")
-        if number is None and asked.verdict is not None:
+        if number is None and (asked.verdict is not None or asked.ended is not None):
             raise er.InvalidError(
-                "say `number`, too: which Attempt you read with this `verdict`.", field="number"
+                "say `number`, too: which Attempt you read with this `verdict` and `ended`.", field="number"
             )
         task, newest = await self._newest(task_id)
         # A Task that had another Attempt since it was read is not continued: if this very word has made that one, it is told so
@@ -131,7 +131,7 @@ class Api:
         continues = task.is_terminal and number in (None, newest.number)
         objective = task.spec.objective if continues else newest.spec.objective
         changes = changes_in(asked.changes, objective)
-        retry = cm.Retry(task.task_id, who.name, because, changes, number, asked.verdict)
+        retry = cm.Retry(task.task_id, who.name, because, changes, number, asked.verdict, asked.ended)
         if not continues:
             done = await self._hub.execute(retry)
             return rb.RetryReply(task_id=done.task_id, number=done.successor)
@@ -300,6 +300,11 @@ class Api:
         token = self._made_token(who, credential_id) if asked.token is None else _checked_token(asked.token)
         new_id = rotated_id(credential_id, token)
         holder = await self._hub.access.holder(token)
+        if holder == credential_id:
+            raise er.ConflictError(
+                f"the new token is the very one that {credential_id} has now, so nothing would be replaced; make another one.",
+                field="token",
+            )
         if holder not in (None, new_id):
             raise er.ConflictError(
                 "that new token is or was somebody's already; make another one.", field="token"

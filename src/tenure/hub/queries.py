@@ -303,11 +303,13 @@ class Queries:
             raise NotFoundError(f"there is no node named {name[:80]}; see `tenure nodes`.", name=name[:80])
         return max(gone, key=lambda one: one.node_id)
 
-    async def tokens(self, after: str | None, limit: int) -> tuple[api.TokenBody, ...]:
-        """Tokens in the order of their ids, without their secrets."""
+    async def tokens(
+        self, after: str | None, limit: int, asker: str | None = None
+    ) -> tuple[api.TokenBody, ...]:
+        """Tokens in the order of their ids, without their secrets. `asker`: the id of the one that asks."""
         found = sorted(await self._ledger.credentials(), key=lambda one: one.credential_id)
         page = [one for one in found if after is None or one.credential_id > after][:limit]
-        return tuple(map(views.token_body, page))
+        return tuple(views.token_body(one, asker) for one in page)
 
     def health(self) -> api.HealthBody:
         """This hub's version and incarnation."""

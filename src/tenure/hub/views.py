@@ -272,7 +272,8 @@ def node_body(node: Node, last_seen_at_ms: int | None) -> api.NodeBody:
     )
 
 
-def token_body(credential: Credential) -> api.TokenBody:
+def token_body(credential: Credential, asker: str | None = None) -> api.TokenBody:
+    """A token without its secret. `asker`: the id of the one that this is asked with."""
     return api.TokenBody(
         credential_id=credential.credential_id,
         name=credential.name,
@@ -281,6 +282,7 @@ def token_body(credential: Credential) -> api.TokenBody:
         issued_by=credential.issued_by,
         revoked_at=instant_or_none(credential.revoked_at_ms),
         projects=credential.projects,
+        yours=credential.credential_id == asker,
     )
 
 

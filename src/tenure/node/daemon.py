@@ -35,6 +35,7 @@ from msgspec import Struct
 from tenure.core.ids import IncarnationId
 from tenure.errors import SupersededError, TenureError
 from tenure.harness.registry import recipient_spec
+from tenure.node.delivery.entering import Patience
 from tenure.node.delivery.leasing import pace_for
 from tenure.node.link import HubLegs
 from tenure.node.parts import NodeTools, Parts, Start
@@ -67,10 +68,12 @@ class StoreFolder(Protocol):
 
 
 class NodeIdentity(Struct, frozen=True, kw_only=True):
-    """`version` is this program's; `join_token` lets a node in that is new to its hub."""
+    """`version` is this program's; `join_token` lets a node in that is new to its hub; `patience`: with a hub that does not
+    answer its first words."""
 
     version: str
     join_token: str | None = None
+    patience: Patience = Patience()
 
 
 class Ready(Struct, frozen=True, kw_only=True):
@@ -121,6 +124,7 @@ class NodeDaemon:
             ContractVersionError: node and hub do not understand each other.
             ConflictError: the name is taken, or the node is quarantined.
             UnauthenticatedError: the hub does not know this node (any more).
+            UnavailableError: no hub answered its first words within the patience that it was given.
             TenureError: what else the hub refused, or the store cannot be used.
         """
         part = f"node/{self._settings.node.name}"
@@ -182,7 +186,8 @@ class NodeDaemon:
         await parts.claiming.run()
 
     def _start(self) -> Start:
-        return Start(incarnation=self.incarnation, join_token=self._identity.join_token)
+        identity = self._identity
+        return Start(incarnation=self.incarnation, join_token=identity.join_token, patience=identity.patience)
 
     def _request(self, secret: str) -> EnrollRequest:
         settings, platform = self._settings, self._tools.platform

@@ -21,7 +21,7 @@ from tenure.core.ids import IncarnationId, address
 from tenure.harness.port import Harness
 from tenure.harness.registry import harness_for
 from tenure.node.delivery.claiming import Claiming, ClaimingTools
-from tenure.node.delivery.entering import Entering
+from tenure.node.delivery.entering import Entering, Patience
 from tenure.node.delivery.holding import Holding, Holdings, Phase
 from tenure.node.delivery.leasing import Leasing, LeasingTools, Pace
 from tenure.node.delivery.mirror import Connect, Mirror
@@ -71,10 +71,11 @@ class NodeTools(Struct, frozen=True, kw_only=True):
 
 
 class Start(Struct, frozen=True, kw_only=True):
-    """One start of the daemon. `join_token` lets a node in that is new to its hub."""
+    """One start of the daemon. `join_token` lets a node in that is new to its hub; `patience` is for its first words."""
 
     incarnation: IncarnationId
     join_token: str | None
+    patience: Patience = Patience()
 
 
 @final
@@ -92,6 +93,7 @@ class Parts:
         self.holdings = Holdings({address(one.name, node.name): one for one in settings.recipients})
         self.mirror = Mirror(store / MIRROR_FILE, tools.connect, tools.mirror_executor)
         self.entering = Entering(legs, self.mirror, ids, start.join_token, Rotation(store))
+        self.entering.patience = start.patience
         self.reconciling = Reconciling(legs, self.mirror, self.holdings, clock, ids, start.incarnation)
         self.reconciling.can_prove_gone = tools.platform.has_proc
         self.proving = Proving(tools.runners, self.mirror, self.holdings, self.reconciling.want)

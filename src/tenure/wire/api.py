@@ -346,6 +346,8 @@ class TokenReply(Answered, frozen=True, kw_only=True):
 
 
 class TokenBody(Answered, frozen=True, kw_only=True):
+    """`yours`: it is the one that this was asked with."""
+
     credential_id: str
     name: str
     role: str
@@ -353,6 +355,7 @@ class TokenBody(Answered, frozen=True, kw_only=True):
     issued_by: str
     revoked_at: str | None
     projects: tuple[str, ...] = ()
+    yours: bool = False
 
 
 class HealthBody(Answered, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from tenure.core.attempt import Verdict
 from tenure.core.budget import Budget
 from tenure.core.review import About
 from tenure.core.scope import Scope
-from tenure.core.task import Check
+from tenure.core.task import TERMINAL_TASK_STATES, Check, TaskState
 from tenure.wire.body import Answered, Asked
 
 
@@ -162,16 +162,20 @@ class ChangesRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
 
 class RetryRequest(Asked, omit_defaults=True, frozen=True, kw_only=True):
     """Another try: with changes, or for a person's reason, which is then recorded as their word. To a question `because`
-    is the answer. `number` and `verdict`: the newest Attempt as you read it; if the Task has gone on since, nothing is done."""
+    is the answer. `number` and `verdict`: the newest Attempt as you read it, `ended`: whether its Task had; if that has gone on
+    since, nothing is done."""
 
     because: str = ""
     changes: ChangesRequest = ChangesRequest()
     number: int | None = None
     verdict: Verdict | None = None
+    ended: bool | None = None
 
-    def about(self, number: int, verdict: str | None) -> RetryRequest:
-        """The same, about the newest Attempt as it was read. `verdict`: as the API tells it; None while it had not ended."""
-        return replace(self, number=number, verdict=None if verdict is None else Verdict(verdict))
+    def about(self, number: int, verdict: str | None, state: str) -> RetryRequest:
+        """The same, about the newest Attempt as it was read. `verdict`: as the API tells it; None while it had not ended. `state`:
+        of its Task."""
+        how = None if verdict is None else Verdict(verdict)
+        return replace(self, number=number, verdict=how, ended=TaskState(state) in TERMINAL_TASK_STATES)
 
 
 class RetryReply(Answered, frozen=True, kw_only=True):

@@ -28,6 +28,8 @@ SLOW_S = 10
 MEMORY_MB = 1_024
 STARTING_S = 240
 """For its start and its end, on a machine that has other things to do."""
+TO_START_S = (5, 13)
+"""What a decoder's start took, on an idle machine of two cores and on one with a load of 10 to 20."""
 CHILD = "--one-decoder"
 
 _STATS = re.compile(r"stat::(\w+):\s+(\d+)|cov: (\d+) ft: (\d+)")
@@ -43,11 +45,25 @@ def main(arguments: list[str]) -> int:
     given = parsed(arguments)
     say(f"{'decoder':18} {'executions':>10} {'edges':>6} {'new inputs':>10} {'crashes':>7} {'peak MB':>7}")
     began, seconds = time.monotonic(), max(1, round(given.minutes * 60))
-    found = [one for one in given.decoders if not run(one, seconds, given.seed, given.found)]
     decoders = counted(len(given.decoders), "decoder")
+    say(f"{decoders}: {expected(len(given.decoders), seconds)}")
+    found: list[str] = []
+    for number, one in enumerate(given.decoders, 1):
+        say(f"{one:18} begins, {number} of {len(given.decoders)}")
+        if not run(one, seconds, given.seed, given.found):
+            found.append(one)
     say(f"{decoders}, {len(found)} with findings{': ' if found else ''}{', '.join(found)}")
     say(f"in {time.monotonic() - began:.0f} s")
     return 1 if found else 0
+
+
+def expected(decoders: int, seconds: int) -> str:
+    """How long all of it takes, so that nobody takes a start for a standstill."""
+    from tenure.cli.text.counting import counted
+
+    least, most = (max(1, round(decoders * (seconds + start_s) / 60)) for start_s in TO_START_S)
+    takes = f"{least} to {most} minutes" if most > least else f"about {counted(most, 'minute')}"
+    return f"{seconds} s for each, and some seconds to start it; {takes}"
 
 
 def parsed(arguments: list[str]) -> argparse.Namespace:

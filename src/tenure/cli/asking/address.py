@@ -33,7 +33,7 @@ def address_of(cli: Invocation) -> Address:
     url = cli.given.hub_url or cli.env.get("TENURE_HUB") or local or hub_elsewhere(cli)
     if not url:
         raise ConfigurationError(
-            f"no hub runs on {cli.home}; start one with `tenure up`, name the folder of one with --home or TENURE_HOME, or"
+            f"no hub runs on {cli.home}; start one with `{cli.pasteable('up')}`, name the folder of one with --home or TENURE_HOME, or"
             " one elsewhere with --hub, TENURE_HUB or `hub_url` under [node] in the settings",
             path=str(cli.home / HUB_PART / URL_FILE),
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from tenure.cli.asking.address import address_of
+from tenure.cli.asking.address import address_of, is_local
 from tenure.cli.asking.task_name import TaskName, attempt_name, parse_task_name
+from tenure.cli.process.data_files import HUB_PART, TOKEN_FILE, local_token, next_local_token
 from tenure.cli.process.trusting import trusted_by
 from tenure.cli.text.counting import counted
-from tenure.errors import ConflictError, NotFoundError
+from tenure.errors import ConflictError, NotFoundError, UnauthenticatedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -39,13 +40,34 @@ async def connected(cli: Invocation) -> AsyncGenerator[HubClient]:
 
     Raises:
         ConfigurationError: no hub is known.
-        UnauthenticatedError: there is no token for it.
+        UnauthenticatedError: there is no token for it, or it is refused.
     """
     from tenure.client.hub import HubClient
 
     address = address_of(cli)
     async with HubClient(address.url, address.token, verify=trusted_by(cli, address.url)) as hub:
-        yield hub
+        try:
+            yield hub
+        except UnauthenticatedError as refused:
+            if not is_local(cli) or address.token != local_token(cli.home):
+                raise
+            raise UnauthenticatedError(
+                own_refused(cli, refused.message), path=str(cli.home / HUB_PART / TOKEN_FILE)
+            ) from refused
+
+
+def own_refused(cli: Invocation, said: str) -> str:
+    """What to do where the hub of this data folder refuses the token of this data folder."""
+    told = f"the hub of {cli.home} refuses the token in {cli.home / HUB_PART / TOKEN_FILE}"
+    if next_local_token(cli.home) is not None:
+        return (
+            f"{told}: a `tenure token rotate` of it was cut off, which has kept the new one beside it. Give that command again,"
+            " or start the hub again: either puts the new one in place"
+        )
+    return (
+        f"{told}: it was revoked or replaced. Put its new one there if you have it; else stop the hub, remove that file and"
+        f" start the hub again, which makes a new one ({said})"
+    )
 
 
 async def task_id_of(hub: HubClient, text: str) -> str:

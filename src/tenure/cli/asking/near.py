@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 
     from tenure.cli.invocation import Invocation
     from tenure.client.hub import HubClient
+    from tenure.wire.api import TaskRequest
 
 NEAR = 3
 DEFAULT_PROJECT = "default"
@@ -41,6 +43,33 @@ async def tell_unserved(cli: Invocation, hub: HubClient, route: str) -> None:
         return
     near = await addresses_like(hub, route.partition("@")[0])
     cli.out.note(f"no recipient serves {route!r} (see `tenure recipients`){suggested(near)}")
+
+
+async def tell_far_folder(cli: Invocation, hub: HubClient, asked: Sequence[TaskRequest]) -> None:
+    """Notes the nodes that may take these Tasks and would not find their repository, a folder of this machine: those that do
+    not work from this data folder, so may be on other machines. Where the hub does not say who there is, nothing is noted."""
+    from tenure.cli.asking.address import is_local
+    from tenure.cli.process.data_files import node_names
+    from tenure.errors import TenureError
+
+    routes: dict[str, set[str]] = {}
+    for one in asked:
+        if one.repository is not None and one.repository.startswith("/"):
+            routes.setdefault(one.repository, set()).add(one.to)
+    if not routes or not is_local(cli):
+        return
+    own, found = set(node_names(cli.home)), ()
+    with contextlib.suppress(TenureError):
+        found = await hub.recipients()
+    for repository, named in routes.items():
+        serves = (one for one in found if named & {one.address, one.address.partition("@")[0], *one.pools})
+        far = sorted({one.node for one in serves} - own)
+        if far:
+            which = f"node {far[0]}" if len(far) == 1 else f"nodes {', '.join(far[:NEAR])}"
+            cli.out.note(
+                f"{which}{', …' if len(far) > NEAR else ''} will not find the folder {repository} if on another machine; then give"
+                " --repo URL --base COMMIT"
+            )
 
 
 async def tell_unused(cli: Invocation, hub: HubClient, project: str, what: str) -> None:

@@ -9,10 +9,11 @@ from tenure import __version__
 from tenure.cli.asking.address import address_of, is_local
 from tenure.cli.check.finding import Finding, fail, ok, warn
 from tenure.cli.check.operating import check_operating
-from tenure.cli.process.data_files import HUB_PART, UP_PART
+from tenure.cli.check.own_node import agents_findings, check_without_token
+from tenure.cli.process.data_files import HUB_PART, UP_PART, node_part
 from tenure.cli.process.trusting import trusted_by
 from tenure.cli.text.counting import counted
-from tenure.errors import TenureError
+from tenure.errors import TenureError, UnauthenticatedError
 
 if TYPE_CHECKING:
     from tenure.cli.invocation import Invocation
@@ -37,9 +38,15 @@ async def check_hub(cli: Invocation, settings: Settings) -> list[Finding]:
 
     try:
         address = address_of(cli)
+    except UnauthenticatedError as error:
+        daemon = holder(cli.home, node_part(settings.node.name))
+        return await check_without_token(cli, settings.node, error, daemon)
     except TenureError as error:
         return [warn("hub", error.message, "run `tenure up`, or say where the hub is")]
-    verify = trusted_by(cli, address.url)
+    try:
+        verify = trusted_by(cli, address.url)
+    except TenureError as error:
+        return [fail("hub", error.message, "mend `[node] ca_file`, TENURE_CA_FILE or what the file holds")]
     async with HubClient(address.url, address.token, timeout_s=WAIT_S, verify=verify) as hub:
         try:
             health = await hub.ready()
@@ -52,7 +59,7 @@ async def check_hub(cli: Invocation, settings: Settings) -> list[Finding]:
             )
         alone = is_local(cli) and holder(cli.home, HUB_PART) is not None and holder(cli.home, UP_PART) is None
         node = await check_node(hub, settings.node.name, hub_alone=alone)
-        return [*found, *node, *await check_operating(hub)]
+        return [*found, *node, *await agents_findings(cli, address.url), *await check_operating(hub)]
 
 
 def no_node(name: str, others: int, *, hub_alone: bool) -> Finding:

@@ -27,7 +27,7 @@ EARLIEST_MS = 1_750_000_000_000
 """The middle of 2025: a clock before it was never set."""
 FUTURE_FILES_MS = 120_000
 
-SECRET_FILES = ("local.token", "secret", "credential", "provider.key", "providers.json")
+SECRET_FILES = ("local.token", "local.token.new", "secret", "credential", "provider.key", "providers.json")
 """Files of which nobody but their owner may read anything."""
 
 

@@ -22,7 +22,7 @@ WAIT_S = 5.0
 ANCHOR_BYTES = 4096
 
 app = family()
-audit_app = commands_below(app, "audit", "Prove that the record is what it was.")
+audit_app = commands_below(app, "audit", "Prove that the record is what it was, and export it.")
 
 DatabaseOption = Annotated[
     Path | None,
@@ -30,7 +30,7 @@ DatabaseOption = Annotated[
 ]
 
 
-@command(audit_app, "verify")
+@command(audit_app, "verify", asks_no_hub=True)
 def verify(
     cli: Invocation,
     anchor: Annotated[
@@ -63,12 +63,12 @@ def verify(
             held = ", and holds the anchor" if known else ""
             cli.out.say(
                 f"the record agrees with itself: {counted(report.head.events, 'event')} in {counted(report.head.commit_no, 'commit')},"
-                f" {report.rows} rows{held}"
+                f" {report.rows} rows{held} ({database or cli.home / HUB_PART / DATABASE_FILE})"
             )
     return 0 if report.agrees else EXIT_OF[AuditError]
 
 
-@command(audit_app, "head")
+@command(audit_app, "head", asks_no_hub=True)
 def head(cli: Invocation, database: DatabaseOption = None) -> None:
     """Print an anchor: what pins the record up to now.
 
@@ -85,7 +85,7 @@ def head(cli: Invocation, database: DatabaseOption = None) -> None:
         cli.out.say(f"{counted(anchor.events, 'event')}, up to {instant(anchor.wall_ms)}")
 
 
-@command(audit_app, "export")
+@command(audit_app, "export", asks_no_hub=True)
 def export(
     cli: Invocation,
     output: Annotated[

@@ -19,7 +19,7 @@ NONE = "none"
 DEFAULT_TASK_LIMIT = "no limit"
 
 app = family()
-budget_app = commands_below(app, "budget", "Show and set what projects, the hub and tasks may use.")
+budget_app = commands_below(app, "budget", "Show, set and raise what projects, the hub and tasks may use.")
 command(budget_app, "raise")(raise_budget)
 BecauseOption = Annotated[str, typer.Option("--because", metavar="REASON", help="Why; it is kept.")]
 

@@ -186,7 +186,7 @@ def refuse_removed(located: Found, path: Path) -> None:
     )
 
 
-@command(app, "gc")
+@command(app, "gc", asks_no_hub=True)
 async def gc(
     cli: Invocation,
     dry_run: Annotated[

@@ -33,7 +33,7 @@ app = family()
 ReadyOption = Annotated[int | None, typer.Option("--ready-fd", hidden=True)]
 
 
-@command(app, "hub")
+@command(app, "hub", asks_no_hub=True)
 def hub(cli: Invocation, ready_fd: ReadyOption = None) -> int:
     """Run the hub in the foreground.
 
@@ -275,6 +275,7 @@ def enroll(
 
     Asks for a join token (`tenure token issue NAME --role join` on the hub's machine), or reads it from standard input.
     Makes the node's own credential, keeps it in the data folder and gives it to the hub. Then start `tenure node`.
+    A hub that does not answer is asked for half a minute; a certificate that is not trusted ends it at once.
     """
     from tenure.cli.process.joining import enroll_once, remember_hub
 
@@ -285,7 +286,7 @@ def enroll(
     remember_hub(cli, name, url)
     cli.out.data({"node": name, "node_id": node_id, "hub": url})
     if not cli.out.json:
-        cli.out.say(f"{name} is enrolled at {url}; `tenure node` lets it work")
+        cli.out.say(f"{name} is enrolled at {url}; `{cli.pasteable('node')}` lets it work")
 
 
 def asked_token() -> str:

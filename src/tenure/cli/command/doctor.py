@@ -45,6 +45,7 @@ async def findings(cli: Invocation) -> list[Finding]:
     from tenure.cli.check import machine as machine_check
     from tenure.cli.check.finding import fail, ok
     from tenure.cli.check.notification import check_notifications
+    from tenure.cli.check.own_node import certificate_findings
     from tenure.cli.check.provider import check_providers
     from tenure.cli.process.data_files import HUB_PART
     from tenure.errors import TenureError
@@ -72,6 +73,7 @@ async def findings(cli: Invocation) -> list[Finding]:
     found.append(machine_check.check_port(settings, hub_runs=holder is not None))
     found += check_providers(settings.providers, cli.home / HUB_PART, cli.env)
     found += check_notifications(settings.notifications.channels, cli.home / HUB_PART, cli.env)
+    found += certificate_findings(settings.node, now_ms)
     found += await hub_check.check_hub(cli, settings)
     return found
 

@@ -240,4 +240,4 @@ def tell(cli: Invocation, stopped: list[ProcessMark], left: list[ProcessMark]) -
     if not stopped and not left:
         cli.out.say(f"nothing runs on {cli.home}")
     if runs:
-        cli.out.note(f"{named(runs)} {goes_on(runs)}; the next `tenure up` goes on from there")
+        cli.out.note(f"{named(runs)} {goes_on(runs)}; the next `{cli.pasteable('up')}` goes on from there")

@@ -49,7 +49,7 @@ async def list_nodes(cli: Invocation) -> None:
 
 
 nodes_app = commands_below(
-    app, "nodes", "List nodes, release one from quarantine, or forget one.", default=list_nodes
+    app, "nodes", "List nodes, release or forget one, rotate this machine's credential.", default=list_nodes
 )
 command(nodes_app, "list")(list_nodes)
 
@@ -111,7 +111,7 @@ async def release(cli: Invocation, node: NodeArgument, because: BecauseOption) -
         cli.out.say(f"{node} is released")
 
 
-@command(nodes_app, "rotate-credential")
+@command(nodes_app, "rotate-credential", asks_no_hub=True)
 def rotate_credential(cli: Invocation) -> None:
     """Give the node of this machine a new credential, at its next start.
 
@@ -127,7 +127,9 @@ def rotate_credential(cli: Invocation) -> None:
     write_atomically(own_store(cli, name) / FILE, RealIds(RealClock()).token().encode() + b"\n", 0o600)
     cli.out.data({"node": name, "at_next_start": True})
     if not cli.out.json:
-        cli.out.say(f"{name} takes a new credential at its next start; stop `tenure node` and start it again")
+        cli.out.say(
+            f"{name} takes a new credential at its next start; stop `{cli.pasteable('node')}` and start it again"
+        )
 
 
 @command(app, "recipients")

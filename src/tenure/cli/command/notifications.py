@@ -35,7 +35,7 @@ class AddOptions(NamedTuple):
     ] = None
 
 
-@command(notify_app, "add")
+@command(notify_app, "add", asks_no_hub=True)
 async def add(cli: Invocation, name: NameArgument, options: AddOptions) -> None:
     """Add a channel, or replace its address.
 
@@ -65,7 +65,7 @@ async def add(cli: Invocation, name: NameArgument, options: AddOptions) -> None:
         cli.out.say(f"{name} ({service}) is stored; try it: tenure notify test {name}")
 
 
-@command(notify_app, "list")
+@command(notify_app, "list", asks_no_hub=True)
 def list_channels(cli: Invocation) -> None:
     """List channels, without their addresses, and how it goes with them."""
     from tenure.cli.process.notify_wiring import read_reports
@@ -106,7 +106,7 @@ def list_channels(cli: Invocation) -> None:
         cli.out.say(f"quiet from {given.quiet.replace('-', ' to ')} in {given.zone}{but}")
 
 
-@command(notify_app, "remove")
+@command(notify_app, "remove", asks_no_hub=True)
 async def remove(cli: Invocation, name: NameArgument) -> None:
     """Forget a channel's address.
 
@@ -123,7 +123,7 @@ async def remove(cli: Invocation, name: NameArgument) -> None:
         cli.out.say(f"{name}: its address is gone; revoke it at the service, too")
 
 
-@command(notify_app, "test")
+@command(notify_app, "test", asks_no_hub=True)
 def try_out(
     cli: Invocation,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this channel.")] = None,

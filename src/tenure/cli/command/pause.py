@@ -264,7 +264,7 @@ def tell(cli: Invocation, body: PauseBody) -> None:
     already = f" already, by {body.paused.by}: {body.paused.because}" if body.replayed else ""
     running = f"; {running_text(body)} there and goes on" if body.running_count else "; nothing runs there"
     cli.out.say(f"{body.subject} is paused{already}{running}")
-    cli.out.note(f"`tenure resume {body.subject}` lets it go on")
+    cli.out.note(f"`{cli.pasteable(f'resume {body.subject}')}` lets it go on")
 
 
 def running_text(body: PauseBody) -> str:

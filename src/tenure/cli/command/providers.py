@@ -67,7 +67,7 @@ class AddOptions(NamedTuple):
     ] = None
 
 
-@command(provider_app, "add")
+@command(provider_app, "add", asks_no_hub=True)
 async def add(cli: Invocation, name: NameArgument, options: AddOptions) -> None:
     """Add a provider, or replace its credential.
 
@@ -96,7 +96,7 @@ async def add(cli: Invocation, name: NameArgument, options: AddOptions) -> None:
         cli.out.say(f"{name} ({entry.kind}) has {secrets_held(settings_of(entry))}")
 
 
-@command(provider_app, "list")
+@command(provider_app, "list", asks_no_hub=True)
 def list_providers(cli: Invocation) -> None:
     """List providers, without their secrets."""
     rows = providers_of(cli)
@@ -120,7 +120,7 @@ def list_providers(cli: Invocation) -> None:
     )
 
 
-@command(provider_app, "remove")
+@command(provider_app, "remove", asks_no_hub=True)
 async def remove(cli: Invocation, name: NameArgument) -> None:
     """Forget a provider's credential and secrets.
 
@@ -132,7 +132,7 @@ async def remove(cli: Invocation, name: NameArgument) -> None:
         cli.out.say(f"{name}: what was stored is gone; revoke the credential at the provider, too")
 
 
-@command(provider_app, "check")
+@command(provider_app, "check", asks_no_hub=True)
 async def check(
     cli: Invocation,
     name: NameArgument,
@@ -156,7 +156,7 @@ async def check(
         cli.out.say(f"{name}: {said}")
 
 
-@command(provider_app, "rotate-key")
+@command(provider_app, "rotate-key", asks_no_hub=True)
 async def rotate_key(cli: Invocation) -> None:
     """Encrypt every stored credential under a new key.
 

@@ -45,11 +45,13 @@ async def retry(
 
     async with connected(cli) as hub:
         task_id = await task_id_of(hub, task)
-        read = await hub.attempts(task_id)
-        asked = await changes_in(cli, changes, program or [], await hub.task(task_id))
+        # Its Attempts first: if it goes on between the two, the older word does not fit, and nothing is done.
+        newest = (await hub.attempts(task_id))[-1]
+        read = await hub.task(task_id)
+        asked = await changes_in(cli, changes, program or [], read)
         # Under a key of its own it may be sent again after a lost answer.
         key = RealIds(RealClock()).new_id("k")
-        reply = await hub.retry(task_id, because, key, asked, read=read[-1])
+        reply = await hub.retry(task_id, because, key, asked, read=(read, newest))
         if asked.to is not None:
             await tell_unserved(cli, hub, asked.to)
     cli.out.data(reply)

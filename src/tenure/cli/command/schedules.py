@@ -84,6 +84,7 @@ async def add(
     now; --replace moves it.
     """
     from tenure.cli.asking.lookup import connected
+    from tenure.cli.asking.near import tell_far_folder
     from tenure.wire.schedules import ScheduleRequest
 
     asked = await request_of(cli, name, words or [], options, task)
@@ -98,6 +99,7 @@ async def add(
         replace=options.replace,
     )
     async with connected(cli) as hub:
+        await tell_far_folder(cli, hub, (asked,))
         body = await hub.add_schedule(request)
     cli.out.data(body)
     if not cli.out.json:

@@ -225,6 +225,7 @@ async def submit_one(cli: Invocation, hub: HubClient, asked: TaskRequest, task: 
     from msgspec.structs import replace
 
     from tenure.cli.asking.lookup import task_id_of
+    from tenure.cli.asking.near import tell_far_folder
     from tenure.errors import OutcomeUnknownError
     from tenure.runtime.clock import RealClock
     from tenure.runtime.ids import RealIds
@@ -239,6 +240,7 @@ async def submit_one(cli: Invocation, hub: HubClient, asked: TaskRequest, task: 
         after_failure=await whole(asked.after_failure, task.after_failure),
         after_end=await whole(asked.after_end, task.after_end),
     )
+    await tell_far_folder(cli, hub, (asked,))
     key = task.key or RealIds(RealClock()).new_id("k")
     try:
         submitted = await hub.submit(asked, key)
@@ -295,12 +297,15 @@ async def submit_several(
     Raises:
         InvalidError: flags were given, which could be meant for any of them.
     """
+    from tenure.cli.asking.near import tell_far_folder
     from tenure.cli.asking.task_file import batch_in
     from tenure.errors import InvalidError
 
     if task != TaskOptions():
         raise InvalidError("a file with several tasks takes no options of a task; write them into the file")
-    reply = await hub.submit_batch(await batch_in(cli, tables))
+    items = await batch_in(cli, tables)
+    await tell_far_folder(cli, hub, [one.task for one in items])
+    reply = await hub.submit_batch(items)
     cli.out.data(reply)
     if not cli.out.json:
         rows = (

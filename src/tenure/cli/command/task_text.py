@@ -29,11 +29,12 @@ def tell_ending(cli: Invocation, ending: Ending, *, beside_output: bool) -> None
     """How a Task ended, and what can be done with it now. `beside_output`: standard output belongs to the program."""
     cli.out.data({"task": ending.task, "attempt": ending.attempt, "exit_code": ending.exit_code})
     say = cli.out.note if beside_output or cli.out.json else cli.out.say
-    for line in ending_lines(ending):
+    for line in ending_lines(ending, cli.pasteable("").rstrip()):
         say(line)
 
 
-def ending_lines(ending: Ending) -> Iterator[str]:
+def ending_lines(ending: Ending, tenure: str = "tenure") -> Iterator[str]:
+    """`tenure`: how the command is given so that it reaches the same hub again."""
     task, attempt = ending.task, ending.attempt
     if ending.exit_code == TIMED_OUT and task.ended_at is None:
         yield f"{task.task_id} goes on: {task.why.sentence}"
@@ -51,28 +52,30 @@ def ending_lines(ending: Ending) -> Iterator[str]:
         yield f"  not stored: {one_line(problem, 300)}"
     if needs_you:
         yield f"  {task.why.sentence}"
-        yield f"  {answer_to(task)}"
+        yield f"  {answer_to(task, tenure)}"
     elif ending.exit_code:
-        yield f"  tenure log {task.task_id}    tenure show {task.task_id}"
-        yield f"  tenure retry {task.task_id} --because …    lets it be tried again"
+        yield f"  {tenure} log {task.task_id}    {tenure} show {task.task_id}"
+        yield f"  {tenure} retry {task.task_id} --because …    lets it be tried again"
     elif attempt and attempt.head_sha and attempt.head_sha != attempt.base_sha:
-        yield f"  tenure diff {task.task_id}    tenure fetch {task.task_id}"
+        yield f"  {tenure} diff {task.task_id}    {tenure} fetch {task.task_id}"
 
 
-def answer_to(task: TaskBody) -> str:
+def answer_to(task: TaskBody, tenure: str = "tenure") -> str:
     """What to type for a Task that needs a person."""
     name = task.task_id
     match task.why.code:
         case "approval":
-            return f"tenure approve {name} --because …    tenure reject {name} --because …"
+            return f"{tenure} approve {name} --because …    {tenure} reject {name} --because …"
         case "dependency_failed":
-            return f"tenure retry {task.why.blocker} --because …    tenure cancel {name}"
+            return f"{tenure} retry {task.why.blocker} --because …    {tenure} cancel {name}"
         case "exhausted":
-            return f"tenure attention {name} says what was tried    tenure budget raise {name} … --because …"
+            return (
+                f"{tenure} attention {name} says what was tried    {tenure} budget raise {name} … --because …"
+            )
         case "authorization" | "configuration" | "contradiction" | "failed" | "stopped" | "asked":
-            return f"tenure retry {name} --because …    tenure cancel {name}"
+            return f"{tenure} retry {name} --because …    {tenure} cancel {name}"
         case _:
-            return f"tenure show {name} says what is known and what you may answer"
+            return f"{tenure} show {name} says what is known and what you may answer"
 
 
 UNDER_WAY = frozenset(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tenure.cli.invocation import Invocation, command, commands_below, family
+from tenure.cli.process.data_files import HUB_PART, TOKEN_FILE
 
 if TYPE_CHECKING:
-    from tenure.client.hub import HubClient
-    from tenure.wire.api import TokenBody, TokenReply
+    from tenure.wire.api import TokenReply
 
 Token = Annotated[
     str,
@@ -23,7 +23,7 @@ Token = Annotated[
 Because = Annotated[str, typer.Option("--because", metavar="REASON", help="Why; it is kept in the record.")]
 
 app = family()
-token_app = commands_below(app, "token", "Issue, list and revoke tokens.")
+token_app = commands_below(app, "token", "Issue, rotate, list and revoke tokens.")
 
 
 @command(token_app, "issue")
@@ -49,6 +49,7 @@ async def issue(
     It is shown this once; the hub keeps only its digest. Standard output is the token and nothing else.
     """
     from tenure.cli.asking.lookup import connected
+    from tenure.cli.asking.rotation import every_token
 
     async with connected(cli) as hub:
         others = [one for one in await every_token(hub) if one.name == name and one.revoked_at is None]
@@ -79,53 +80,20 @@ async def rotate(
     """Put a new token in the place of one.
 
     It has the same name, role and projects. The old one is refused from the next request on. Standard output is the new
-    token and nothing else, also if the answer is lost; with --token-file the same command may then be given again, under
-    the new token if you use the old one.
+    token and nothing else, also if the answer is lost; with --token-file the same command may then be given again, and tells
+    the same token. The token of the data folder itself (`hub/local.token`) is replaced in its file as well, and the same
+    command finishes what was cut off.
     """
-    from tenure.cli.asking.lookup import connected
+    from tenure.cli.asking.rotation import rotated
 
-    async with connected(cli) as hub:
-        token = token if token.startswith("c_") else token_named(await every_token(hub), token)
-        reply = await rotated(cli, hub, token, new_token(file), because)
-    tell_token(cli, reply)
-
-
-async def rotated(cli: Invocation, hub: HubClient, token: str, new: str, because: str) -> TokenReply:
-    """What the hub made of it; where that is not known the new token is told all the same.
-
-    Raises:
-        OutcomeUnknownError: it is not known.
-    """
-    from tenure.errors import OutcomeUnknownError
-
-    try:
-        return await hub.rotate_token(token, because, token=new)
-    except OutcomeUnknownError:
-        cli.out.data({"replaces": token, "token": new})
-        if not cli.out.json:
-            cli.out.say(new)
-        cli.out.note(f"it is not known whether this token has taken the place of {token}: try both")
-        raise
-
-
-def new_token(file: Path | None) -> str:
-    """A new token; with a file the one that stands in it, or that stands in it from now on."""
-    from tenure.runtime.clock import RealClock
-    from tenure.runtime.data_folder import write_atomically
-    from tenure.runtime.ids import RealIds
-
-    if file is not None and file.exists():
-        return file.read_text().strip()
-    made = RealIds(RealClock()).token()
-    if file is not None:
-        write_atomically(file, made.encode() + b"\n", 0o600)
-    return made
+    tell_token(cli, await rotated(cli, token, file, because))
 
 
 @command(token_app, "list")
 async def list_tokens(cli: Invocation) -> None:
     """List tokens, without their secrets."""
     from tenure.cli.asking.lookup import connected
+    from tenure.cli.asking.rotation import every_token
 
     async with connected(cli) as hub:
         found = await every_token(hub)
@@ -151,13 +119,21 @@ async def list_tokens(cli: Invocation) -> None:
 async def revoke(cli: Invocation, token: Token, because: Because = "") -> None:
     """Refuse a token from the next request on."""
     from tenure.cli.asking.lookup import connected
+    from tenure.cli.asking.rotation import every_token, own_id, token_named
 
     async with connected(cli) as hub:
         token = token if token.startswith("c_") else token_named(await every_token(hub), token)
+        own = await own_id(cli)
         done = await hub.revoke_token(token, because)
     cli.out.data({"credential_id": token, "revoked": True, "replayed": done.replayed})
     if not cli.out.json:
         cli.out.say(f"{token} is refused from now on")
+    if token == own:
+        path = cli.home / HUB_PART / TOKEN_FILE
+        cli.out.note(
+            f"it was the token of this data folder, in {path}: stop the hub, remove that file and start the hub again, which"
+            " makes a new one (`tenure token rotate` would have replaced it)"
+        )
 
 
 def tell_token(cli: Invocation, reply: TokenReply) -> None:
@@ -169,30 +145,3 @@ def tell_token(cli: Invocation, reply: TokenReply) -> None:
         cli.out.note(
             f"{reply.credential_id}: {reply.role} token of {reply.name}{bound}; it is not shown again"
         )
-
-
-async def every_token(hub: HubClient) -> list[TokenBody]:
-    """All tokens, page by page, in the order of their ids."""
-    found: list[TokenBody] = []
-    while page := await hub.tokens(after=found[-1].credential_id if found else None):
-        found += page
-    return found
-
-
-def token_named(tokens: list[TokenBody], name: str) -> str:
-    """The id of the one live token of this name.
-
-    Raises:
-        NotFoundError: there is none.
-        ConflictError: there are several.
-    """
-    from tenure.errors import ConflictError, NotFoundError
-
-    live = [one.credential_id for one in tokens if one.name == name and one.revoked_at is None]
-    if not live:
-        raise NotFoundError(f"no live token has the name {name!r}; `tenure token list` shows them", name=name)
-    if len(live) > 1:
-        raise ConflictError(
-            f"{len(live)} live tokens have the name {name!r}: {', '.join(live)}; say which", name=name
-        )
-    return live[0]

@@ -36,7 +36,7 @@ class UpOptions(NamedTuple):
     ready_fd: Annotated[int | None, typer.Option("--ready-fd", hidden=True)] = None
 
 
-@command(app, "up")
+@command(app, "up", asks_no_hub=True)
 def up(cli: Invocation, options: UpOptions) -> int:
     """Start hub and node on this machine.
 
@@ -207,10 +207,9 @@ def tell_up(cli: Invocation, facts: dict[str, dict[str, Any]], *, detached: bool
     out.say(f"  hub   {hub['url']}")
     offered = ", ".join(f"{one['name']} (takes {one['capacity']} at a time)" for one in node["recipients"])
     out.say(f"  node  {node['name']}, recipients: {offered}")
-    out.say("In a git repository:  tenure run -- sh -c 'date > now.txt; git add .; git commit -m now'")
-    out.say(
-        "Stop it with:         tenure down" if detached else "Stop it with:         Ctrl-C, or tenure down"
-    )
+    run = cli.pasteable("run -- sh -c 'date > now.txt; git add .; git commit -m now'")
+    out.say(f"In a git repository:  {run}")
+    out.say(f"Stop it with:         {'' if detached else 'Ctrl-C, or '}{cli.pasteable('down')}")
 
 
 def tell_event(cli: Invocation, event: ChildEvent) -> None:
@@ -241,6 +240,6 @@ def told_failure(cli: Invocation, failed: Failed, ready_fd: int | None) -> int:
 def told_stop(cli: Invocation) -> int:
     """Says that hub and node are stopped, and what still runs."""
     cli.out.note(
-        "hub and node are stopped; runs that are under way go on, and `tenure up` takes them up again"
+        f"hub and node are stopped; runs that are under way go on, and `{cli.pasteable('up')}` takes them up again"
     )
     return 0

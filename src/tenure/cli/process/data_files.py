@@ -1,7 +1,9 @@
 """The files in the data folder through which commands, hub, node and supervisor of one machine know each other.
 
 `hub/url` says where the hub of this folder listens, `hub/certificate.pem` by which certificate it is known if it speaks TLS,
-`hub/local.token` (mode 0600) lets this user talk to it without ceremony.
+`hub/local.token` (mode 0600) lets this user talk to it without ceremony. While that token is rotated, the new one stands in
+`hub/local.token.new`, from before the hub is asked until it has taken the old one's place: whatever dies in between, the one that
+the hub takes is in one of the two.
 `up/`, `hub/` and each `node/<name>/` hold a lock and the mark of the process that holds it.
 """
 
@@ -23,6 +25,7 @@ CERTIFICATE_FILE = "certificate.pem"
 DATABASE_FILE = "hub.db"
 SECRET_FILE = "secret"  # noqa: S105 - the name of a file
 TOKEN_FILE = "local.token"  # noqa: S105 - the name of a file
+NEXT_TOKEN_FILE = "local.token.new"  # noqa: S105 - the name of a file
 MAX_BYTES = 4096
 
 
@@ -89,6 +92,23 @@ def local_token(home: Path) -> str | None:
             path=str(path),
         )
     return token
+
+
+def next_local_token(home: Path) -> str | None:
+    """The token that was to take the place of the local one, and has not yet."""
+    return read_line(home / HUB_PART / NEXT_TOKEN_FILE)
+
+
+def keep_next_token(part: Path, token: str) -> None:
+    """Keeps what is to take the place of the local token, before the hub hears of it."""
+    write_atomically(part / NEXT_TOKEN_FILE, token.encode() + b"\n", 0o600)
+
+
+def put_in_place(part: Path, token: str) -> None:
+    """Makes this the local token, which the hub has taken. Idempotent; whatever dies half-way may do it again."""
+    if read_line(part / TOKEN_FILE) != token:
+        write_atomically(part / TOKEN_FILE, token.encode() + b"\n", 0o600)
+    (part / NEXT_TOKEN_FILE).unlink(missing_ok=True)
 
 
 def read_line(path: Path) -> str | None:

@@ -10,10 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenure import __version__
-from tenure.cli.process.data_files import DATABASE_FILE, HUB_PART, SECRET_FILE, TOKEN_FILE, read_line
+from tenure.cli.process.data_files import (
+    DATABASE_FILE,
+    HUB_PART,
+    NEXT_TOKEN_FILE,
+    SECRET_FILE,
+    TOKEN_FILE,
+    put_in_place,
+    read_line,
+)
 from tenure.core.access import Role
 from tenure.core.delivery import Terms
 from tenure.core.ids import IncarnationId
+from tenure.errors import UnauthenticatedError
 from tenure.hub.companion import Companion
 from tenure.hub.effects.registry import Registry, Roster
 from tenure.hub.service import Hub, Identity
@@ -76,13 +85,34 @@ async def running_hub(
             if companion is not None:
                 hub.accompany(companion(hub))
             async with hub.running():
-                await hub.admit(local_name(), Role.OPERATOR, kept_secret(part / TOKEN_FILE, ids))
+                await admit_local(hub, part, ids)
                 yield hub
         finally:
             await ledger.close()
     finally:
         writing.close()
         reading.close()
+
+
+async def admit_local(hub: Hub, part: Path, ids: RealIds) -> None:
+    """Makes the local token known. Where it was rotated and whoever did it died before the new one was in its place, that is
+    put there now.
+
+    Raises:
+        UnauthenticatedError: it was revoked, and nothing has taken its place.
+    """
+    path = part / TOKEN_FILE
+    try:
+        await hub.admit(local_name(), Role.OPERATOR, kept_secret(path, ids))
+    except UnauthenticatedError as refused:
+        kept = read_line(part / NEXT_TOKEN_FILE)
+        if kept is None or not await hub.access.counts(f"Bearer {kept}"):
+            raise UnauthenticatedError(
+                f"the token in {path} was revoked, so nobody on this machine could talk to the hub: remove that file"
+                f" (`rm {path}`) and start the hub again; it makes a new one there ({refused.message})",
+                path=str(path),
+            ) from refused
+        put_in_place(part, kept)
 
 
 def terms_of(settings: HubSettings) -> Terms:

@@ -40,7 +40,9 @@ def hub_of_node(cli: Invocation, *, local: bool) -> str:
     own = local_hub_url(cli.home)
     if local:
         if own is None:
-            raise ConfigurationError(f"no hub runs on {cli.home}; start it with `tenure up` or `tenure hub`")
+            raise ConfigurationError(
+                f"no hub runs on {cli.home}; start it with `{cli.pasteable('up')}` or `{cli.pasteable('hub')}`"
+            )
         return own
     return cli.given.hub_url or hub_elsewhere(cli) or own or cli.settings.node.hub_url
 
@@ -132,6 +134,7 @@ async def enroll_once(cli: Invocation, url: str, join_token: str) -> str:
 
     Raises:
         DataFolderBusyError: the node runs.
+        UnavailableError: no hub answered within half a minute, or its certificate is refused.
         TenureError: what the hub refused.
     """
     from tenure.cli.process.node_wiring import NodeStart, run_node

@@ -16,6 +16,7 @@ from tenure.cli.process.default_recipient import recipients_of
 from tenure.cli.process.draining import DrainingLegs, is_drained
 from tenure.cli.process.trusting import ca_file_of, trusted_by
 from tenure.node.daemon import NodeDaemon, NodeIdentity, NodeTools, Ready
+from tenure.node.delivery.entering import Patience
 from tenure.node.link import HttpLegs
 from tenure.node.run.runners import LocalRunners
 from tenure.node.worktree.workspace import Workspace, WorkspaceTools
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 THREADS = 8
 """Blocking work of many runs at once: worktrees, evidence, probes. More would only wait for the same disk."""
+ENROLLS_WITHIN_S = 30.0
+"""For a hub that is just starting to listen; a person waits, or a service manager starts it again."""
 
 
 class NodeStart(NamedTuple):
@@ -44,6 +47,7 @@ class NodeStart(NamedTuple):
 
 async def run_node(start: NodeStart, join_token: str | None, *, offers_nothing: bool = False) -> None:
     """Works as this machine's node until it is asked to stop. While it drains (`draining`) it takes no new work.
+    `offers_nothing`: it is only to be enrolled.
 
     Raises:
         TenureError: what ends a node; see `NodeDaemon.run`.
@@ -56,7 +60,9 @@ async def run_node(start: NodeStart, join_token: str | None, *, offers_nothing: 
     with new_executor(THREADS, "node") as executor, new_executor(1, "mirror") as mirror_executor:
         env = {**cli.env, "TENURE_CA_FILE": ca_file_of(cli) or ""}
         tools = node_tools(env, executor, mirror_executor, start.url)
-        identity = NodeIdentity(version=__version__, join_token=join_token)
+        # A node that has work to keep waits for its hub; one that nobody has let in yet, and a person at a terminal, do not.
+        patience = Patience(ENROLLS_WITHIN_S, ENROLLS_WITHIN_S if offers_nothing else None)
+        identity = NodeIdentity(version=__version__, join_token=join_token, patience=patience)
         daemon = NodeDaemon(settings, cli.open_folder(), legs, tools, identity)
         stopping = asyncio.ensure_future(start.stop.wait())
         stopping.add_done_callback(lambda _: daemon.stop())

@@ -91,12 +91,14 @@ def exit_code_of_system(error: OSError) -> int:
 def _write_json(code: str, message: str, status: int, facts: dict[str, Any] | None = None) -> None:
     from tenure.cli.text.output import json_line
 
-    kind = all_errors().get(code)
+    kind, facts = all_errors().get(code), facts or {}
+    # A certificate that is refused now is refused until somebody mends it.
+    is_refused = facts.get("handshake") == "refused"
     body = {
         "code": code,
         "message": message,
-        "retryable": kind is not None and kind.retryable,
-        "facts": facts or {},
+        "retryable": kind is not None and kind.retryable and not is_refused,
+        "facts": facts,
         "exit_code": status,
     }
     sys.stderr.write(json_line({"error": body}))

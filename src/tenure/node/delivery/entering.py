@@ -24,7 +24,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.core.clock import IdSource
-from tenure.errors import ConflictError, OutcomeUnknownError, TenureError, UnauthenticatedError, UnavailableError
+from tenure.errors import (
+    ConflictError,
+    OutcomeUnknownError,
+    TenureError,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from tenure.node.delivery.mirror import Mirror
 from tenure.node.delivery.mirrored import Identity
 from tenure.node.delivery.rotation import Rotation
@@ -158,7 +164,7 @@ class Entering:
         """
         backoff = Backoff(self._ids, *RETRY_S)
         request = replace(request, credential=credential)
-        failed: list[TenureError] = []
+        failed: TenureError | None = None
         try:
             async with asyncio.timeout(self._within_s):
                 while True:
@@ -167,18 +173,19 @@ class Entering:
                     except (UnavailableError, OutcomeUnknownError) as error:
                         if self._within_s is not None and error.facts.get("handshake") == "refused":
                             raise
-                        failed.append(error)
-                        del failed[:-1]
+                        if not isinstance(failed, OutcomeUnknownError):
+                            failed = error
                         pause_s = backoff.next_s()
                         log.warning("the hub does not answer; again in %.1f s: %s", pause_s, error)
                         await pause(pause_s)
         except TimeoutError as late:
-            raise _given_up(self._within_s, failed) from late
+            error = _given_up(self._within_s, failed)
+            raise error from late
 
 
-def _given_up(within_s: float | None, failed: list[TenureError]) -> TenureError:
-    """What it is that no answer came in time; to enrol may be repeated, so also a lost answer does no harm."""
+def _given_up(within_s: float | None, failed: TenureError | None) -> TenureError:
+    """That no answer came in time, and whether one may be lost."""
     began = f"no hub has let this node in within {within_s:g} s"
-    if not failed:
-        return OutcomeUnknownError(f"{began}: no answer came. Say the same again: it is the same node.")
-    return type(failed[-1])(f"{began}: {failed[-1].message}", **failed[-1].facts)
+    if failed is None:
+        return OutcomeUnknownError(f"{began}: it did not answer. Say the same again: it is the same node.")
+    return type(failed)(f"{began}: {failed.message}", **failed.facts)

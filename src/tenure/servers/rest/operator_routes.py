@@ -93,7 +93,7 @@ async def list_tokens(
     request: HubRequest, after: After = None, limit: Limit = 100
 ) -> tuple[api.TokenBody, ...]:
     """Every token that was issued, without its secret."""
-    return await api_of(request).queries.tokens(after, check_page(limit))
+    return await api_of(request).queries.tokens(after, check_page(limit), request.user.credential_id)
 
 
 @post(

@@ -104,10 +104,10 @@ class Desk:
     async def retry(self, task_id: str) -> None:
         """As the command line does: what was read goes with it."""
         because = "it should go better now"
-        read = await self.looks("attempts", task_id)
+        read, task = await self.looks("attempts", task_id), await self.looks("task", task_id)
         asked = RetryRequest(because=because)
-        if isinstance(read, api.AttemptPage):
-            asked = asked.about(read.attempts[-1].number, read.attempts[-1].verdict)
+        if isinstance(read, api.AttemptPage) and isinstance(task, api.TaskBody):
+            asked = asked.about(read.attempts[-1].number, read.attempts[-1].verdict, task.state)
 
         async def work(body: RetryRequest, at: Asking) -> RetryReply:
             return await at.desks.api.retry(at.who, task_id, body, key=f"again-{task_id}")

@@ -66,6 +66,11 @@ def test_a_call_that_nobody_asked_for_is_found() -> None:
     assert found(seen("legs"), ack(1), BEGIN, APPLIED) == []
 
 
+def test_a_request_that_was_not_possible_then_may_come_once_more_and_be_done() -> None:
+    away = {**done(10), "reply": en.Reply.UNAVAILABLE}
+    assert found(seen("legs"), ack(1), en.Begin(**away, **held(), key="pr"), APPLIED) == []
+
+
 def test_a_call_without_its_second_commit_is_found() -> None:
     assert found(seen("issues"), BEGIN, APPLIED) == ["intents"]
     assert found(seen("issues"), BEGIN, ISSUE, APPLIED) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tenure.sim.checkers.entry import Applied, Begin, Issue, Recorded
+from tenure.sim.checkers.entry import Applied, Begin, Issue, Recorded, Reply
 from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 
@@ -13,7 +13,8 @@ RULE = "Before a provider did something, somebody had asked for it under its key
 
 
 def look(history: History, notes: Notes) -> None:
-    begun = _first((one.key, one.began) for one in history.of(Begin) if one.may_have_happened)
+    # "Not now" holds for when it was said: the network may bring the same request once more, when it can be done.
+    begun = _first((one.key, one.began) for one in history.of(Begin) if one.reply is not Reply.REFUSED)
     issued = _first((one.key, one.began) for one in history.of(Issue) if one.may_have_happened)
     recorded = _recorded_keys(history)
     for applied in history.of(Applied):

@@ -1,6 +1,7 @@
 """The daemon's side of a runner: the folder that tells the truth, starting, and the connection that tells it sooner."""
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -347,6 +348,23 @@ async def test_the_death_of_the_runner_ends_the_connection(run: Run) -> None:
             await control.cancel(1)
     # Its connections close a moment before its lock is free.
     await eventually_async(lambda: probe(run.folder, BOOT).found is Found.UNKNOWN, BOUND_S)
+
+
+async def test_a_request_after_the_end_leaves_no_error_that_nobody_takes_up(run: Run) -> None:
+    left: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, said: left.append(said["message"]))
+    run.start(run.shell("exec sleep 60"))
+    async with await connect(run.folder) as control:
+        pid = run.runner_pid()
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        async with asyncio.timeout(BOUND_S):
+            assert [push async for push in control.pushes() if push.push == "ended"] == []
+        for _ in range(3):
+            with pytest.raises(OutcomeUnknownError):
+                await control.status()
+    gc.collect()
+    assert left == []
 
 
 async def test_a_runner_that_does_not_answer_leaves_the_outcome_unknown(run: Run) -> None:

@@ -73,6 +73,7 @@ REPLY_BOUND_S = 20.0
 LINE_BYTES = 1 << 20
 PUSHES = 256
 """Kept for a reader that is slow; beyond it the oldest go, as each tells the state anew."""
+NO_ANSWER = "the runner's answer did not come; ask its run folder"
 
 
 class Spawned(StrEnum):
@@ -181,7 +182,7 @@ class RunnerControl:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeout_s: float) -> None:
         self._reader, self._writer, self._timeout_s = reader, writer, timeout_s
-        self._waiting: dict[int, asyncio.Future[Reply]] = {}
+        self._waiting: dict[int, asyncio.Future[Reply | None]] = {}
         self._pushes: asyncio.Queue[Push | None] = asyncio.Queue()
         self._last_id = 0
         self._ended = False
@@ -232,19 +233,23 @@ class RunnerControl:
         Raises:
             OutcomeUnknownError: whether it was done cannot be told; `probe` the folder, or connect and repeat it.
         """
-        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        # None: there will be none. Not an exception, which nobody would take up where sending has failed, too.
+        reply: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
         self._waiting[request.id] = reply
         try:
             if self._ended:
-                reply.set_exception(ConnectionResetError())
+                reply.set_result(None)
             async with asyncio.timeout(self._timeout_s):
                 self._writer.write(msgspec.json.encode(request) + b"\n")
                 await self._writer.drain()
-                return await reply
+                said = await reply
         except OSError as error:  # a timeout is one, too
-            raise OutcomeUnknownError("the runner's answer did not come; ask its run folder") from error
+            raise OutcomeUnknownError(NO_ANSWER) from error
         finally:
             del self._waiting[request.id]
+        if said is None:
+            raise OutcomeUnknownError(NO_ANSWER)
+        return said
 
     async def close(self) -> None:
         """Ends the connection; the runner goes on. Repeatable."""
@@ -265,7 +270,7 @@ class RunnerControl:
             self._writer.close()
             for reply in self._waiting.values():
                 if not reply.done():
-                    reply.set_exception(ConnectionResetError())
+                    reply.set_result(None)
             self._pushes.put_nowait(None)
 
     def _take(self, message: Reply | Push) -> None:

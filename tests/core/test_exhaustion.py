@@ -283,3 +283,17 @@ def test_who_gives_up_stands_at_the_question_and_waits_until_effects_are_known(l
     assert draft.events == []
     assert lab.run(command) == cm.Done()
     assert lab.get(type(item), item.item_id).closed_by == "ann"
+
+
+def test_a_raise_after_the_clock_was_set_back_makes_nothing_for_a_time_after_the_deadline(lab: Lab) -> None:
+    _, task_id, delivery = lab.running(budget=Budget(attempts=1))
+    lab.fail(delivery, FailureClass.EXECUTOR_LOST)
+    lab.sleep_s(-3600)
+    deadline_ms = lab.now.wall_ms + 600_000
+    lab.run(dc.RaiseBudget(task_id, Budget(attempts=2), deadline_ms, "ann", "it may go on"))
+    assert (lab.task(task_id).attempts, lab.open_items()) == (1, ["exhausted"])
+    lab.sleep_s(3600)
+    lab.run(
+        dc.RaiseBudget(task_id, Budget(attempts=2), lab.now.wall_ms + 600_000, "ann", "the clock is right")
+    )
+    assert (lab.task(task_id).attempts, lab.open_items()) == (2, [])

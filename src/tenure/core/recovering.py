@@ -111,7 +111,8 @@ def others_for(draft: Draft, task: Task, attempt: Attempt) -> tuple[Address, ...
 def try_again(draft: Draft, attempt: Attempt, findings: Findings, chosen: Plan) -> None:
     """Make the next Attempt if the budget has room for one more; else ask."""
     task = draft.get(Task, attempt.task_id)
-    dimensions = run_out(task, max(draft.now.wall_ms, chosen.ready_at_ms or 0))
+    # What the Task was to wait for lies ahead again where the clock was set back; the next Attempt waits for it, too.
+    dimensions = run_out(task, max(draft.now.wall_ms, task.ready_at_ms, chosen.ready_at_ms or 0))
     if dimensions:
         exhaust(draft, task, dimensions)
         return

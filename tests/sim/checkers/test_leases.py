@@ -197,6 +197,9 @@ def test_more_attempts_of_people_than_they_asked_for_are_found() -> None:
     assert found(*whole, answer(10, made=2)) == ["answers"]
     assert found(*whole, answer(10, made=2), en.Retry(**done(20), task_id="t_1", made=3)) == []
     assert found(*whole, answer(10, made=2), en.Retry(**{**done(20), **LOST}, task_id="t_1")) == []
+    for reply, left in ((en.Reply.UNAVAILABLE, []), (en.Reply.REFUSED, ["answers"])):
+        word = en.Retry(**{**done(20), "reply": reply}, task_id="t_1")
+        assert found(*whole, answer(10, made=2), word) == left, "only a no for good comes to nothing"
 
 
 def test_whatever_begins_after_an_acknowledged_cancellation_is_found() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tenure.sim.checkers.entry import Answer, Call, Retry
+from tenure.sim.checkers.entry import Answer, Call, Reply, Retry
 from tenure.sim.checkers.history import History
 from tenure.sim.checkers.notes import Notes
 from tenure.sim.checkers.retries import is_automatic
@@ -35,7 +35,8 @@ def _attempts(history: History, notes: Notes) -> None:
     words: dict[str, set[object]] = defaultdict(set)
     calls: dict[str, list[Call]] = defaultdict(list)
     for one in (*history.of(Answer), *history.of(Retry)):
-        if one.task_id is None or not one.may_have_happened:
+        # "Not now" holds for when it was said: the network may bring the same word once more, when it can be done.
+        if one.task_id is None or one.reply is Reply.REFUSED:
             continue
         made = one.made if one.acknowledged_at is not None else None
         words[one.task_id].add(made if made is not None else (one.client, one.began))

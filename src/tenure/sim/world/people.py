@@ -102,12 +102,13 @@ class Desk:
         await self._insists("cancel", CancelRequest(because="not needed"), CancelReply, work, told)
 
     async def retry(self, task_id: str) -> None:
-        """As the command line does: what was read goes with it."""
+        """As the command line does: what was read goes with it, and nothing is said where nothing could be read."""
         because = "it should go better now"
         read, task = await self.looks("attempts", task_id), await self.looks("task", task_id)
-        asked = RetryRequest(because=because)
-        if isinstance(read, api.AttemptPage) and isinstance(task, api.TaskBody):
-            asked = asked.about(read.attempts[-1].number, read.attempts[-1].verdict, task.state)
+        if any(one is None or isinstance(one, TenureError) for one in (read, task)):
+            return
+        newest = read["attempts"][-1]
+        asked = RetryRequest(because=because).about(newest["number"], newest["verdict"], task["state"])
 
         async def work(body: RetryRequest, at: Asking) -> RetryReply:
             return await at.desks.api.retry(at.who, task_id, body, key=f"again-{task_id}")
@@ -210,7 +211,8 @@ class Desk:
         )
 
     async def looks(self, what: str, task_id: str) -> Any:
-        """Reads about a Task (`task`, `attempts`), or a list (`tasks`, `nodes`). None: no answer; an error: the refusal."""
+        """Reads about a Task (`task`, `attempts`), or a list (`tasks`, `nodes`), as JSON tells it. None: no answer; an error: the
+        refusal."""
 
         async def work(_: Nothing, at: Asking) -> Any:
             queries = at.desks.api.queries

@@ -18,7 +18,7 @@ from tenure.node.run import folder as runner_folder
 from tenure.node.run import link as runner_link
 from tenure.node.run import messages as runner_messages
 from tenure.node.run.folder import Found, forbid_start, probe, read_launch, write_launch
-from tenure.node.run.link import Spawned, connect, spawn, sweep, tree_gone
+from tenure.node.run.link import RunnerControl, Spawned, connect, spawn, sweep, tree_gone
 from tenure.node.run.messages import (
     AskStatus,
     Cancel,
@@ -336,14 +336,19 @@ async def test_where_nobody_listens_nothing_is_connected(run: Run) -> None:
         await connect(run.folder)
 
 
+async def end_by_force(run: Run, control: RunnerControl) -> None:
+    """Kill the runner, and wait until its connection has ended."""
+    pid = run.runner_pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    async with asyncio.timeout(BOUND_S):
+        assert [push.push async for push in control.pushes() if push.push == "ended"] == []
+
+
 async def test_the_death_of_the_runner_ends_the_connection(run: Run) -> None:
     run.start(run.shell("exec sleep 60"))
     async with await connect(run.folder) as control:
-        pid = run.runner_pid()
-        assert pid is not None
-        os.kill(pid, signal.SIGKILL)
-        async with asyncio.timeout(BOUND_S):
-            assert [push.push async for push in control.pushes() if push.push == "ended"] == []
+        await end_by_force(run, control)
         with pytest.raises(OutcomeUnknownError):
             await control.cancel(1)
     # Its connections close a moment before its lock is free.
@@ -355,11 +360,7 @@ async def test_a_request_after_the_end_leaves_no_error_that_nobody_takes_up(run:
     asyncio.get_running_loop().set_exception_handler(lambda _loop, said: left.append(said["message"]))
     run.start(run.shell("exec sleep 60"))
     async with await connect(run.folder) as control:
-        pid = run.runner_pid()
-        assert pid is not None
-        os.kill(pid, signal.SIGKILL)
-        async with asyncio.timeout(BOUND_S):
-            assert [push async for push in control.pushes() if push.push == "ended"] == []
+        await end_by_force(run, control)
         for _ in range(3):
             with pytest.raises(OutcomeUnknownError):
                 await control.status()

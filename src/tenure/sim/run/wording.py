@@ -124,7 +124,7 @@ def _table(title: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[
         cells = [_cell(kind, column, row.get(column, 0), reasons) for column in columns]
         yield f"{kind:{wide}} " + " ".join(f"{one:>{cell}}" for one in cells)
     for reason, number in reasons.items():
-        yield f"({number}) never: {reason}"
+        yield f"({number}) empty: {reason}"
 
 
 def _cell(row: str, column: str, hits: int, reasons: dict[str, int]) -> str:

@@ -161,13 +161,16 @@ class Lab:
 
     # -- nodes
 
-    def node(self, name: str = "laptop", boot: str = "boot1", **recipient: Any) -> NodeId:
+    def node(
+        self, name: str = "laptop", boot: str = "boot1", generation: int = 0, **recipient: Any
+    ) -> NodeId:
         known = [one for one in self.world.nodes_named(name) if not one.revoked]
         node_id = known[0].node_id if known else NodeId(self.fresh("n"))
         if not known:
             self.run(cm.Enroll(node_id, name, text_digest(name), "ann"))
         spec = RecipientSpec(**{"name": "claude", "harness": "command", **recipient})
-        self.run(cm.StartNode(node_id, IncarnationId(self.fresh("i")), boot, 1, "linux", "1", (spec,)))
+        who = IncarnationId(self.fresh("i"))
+        self.run(cm.StartNode(node_id, who, boot, 1, "linux", "1", (spec,), generation=generation))
         return node_id
 
     def live(self, node_id: NodeId) -> IncarnationId:

@@ -9,6 +9,7 @@ import pytest
 from tenure.core import commands as cm
 from tenure.core.delivery import DeliveryState
 from tenure.core.ids import DeliveryId
+from tenure.core.recipient import Node
 from tests.core.lab import Lab
 
 
@@ -36,6 +37,55 @@ def test_two_machines_that_take_turns_with_one_credential_are_quarantined_until_
     lab.run(cm.ReleaseNode(node, "ann", "the copy is off"))
     assert lab.open_items() == []
     assert len(lab.claim(node)) == 1
+
+
+def test_a_start_that_comes_after_a_later_one_takes_over_nothing(lab: Lab) -> None:
+    node = lab.node(boot="a", generation=4)
+    lab.node(boot="b", generation=6)
+    live, before = lab.live(node), len(lab.events)
+    for boot in ("a", "b"):
+        late = cm.StartNode(
+            node, cm.IncarnationId(f"i_late_{boot}"), boot, 1, "linux", "1", (), "another", generation=5
+        )
+        refusal = lab.run(late)
+        assert (refusal.code, refusal.facts) == ("superseded", {"live": live, "generation": 6})
+    assert len(lab.events) == before
+    assert lab.live(node) == live
+
+
+def test_two_starts_with_one_number_are_two_machines_also_under_one_boot(lab: Lab) -> None:
+    node = lab.node(generation=4)
+    lab.node(generation=4)
+    assert lab.open_items() == ["node_quarantined"]
+    lab.submit()
+    assert lab.claim(node) == []
+
+
+def test_after_its_release_a_node_counts_from_whatever_it_has_counted(lab: Lab) -> None:
+    node = lab.node(generation=9)
+    lab.node(generation=9)
+    lab.run(cm.ReleaseNode(node, "ann", "the copy is off"))
+    lab.node(generation=3)
+    assert lab.get(Node, node).generation == 3
+    assert lab.open_items() == []
+    lab.submit()
+    assert len(lab.claim(node)) == 1
+
+
+def test_a_start_that_is_said_again_is_no_second_one_with_its_number(lab: Lab) -> None:
+    node = lab.node(generation=4)
+    again = cm.StartNode(node, lab.live(node), "boot1", 1, "linux", "1", (), generation=4)
+    before = len(lab.events)
+    assert not lab.run(again).quarantined
+    assert len(lab.events) == before
+
+
+def test_starts_that_tell_no_number_are_told_apart_by_their_boots_alone(lab: Lab) -> None:
+    node = lab.node(generation=4)
+    lab.node()
+    lab.node()
+    assert lab.open_items() == []
+    assert lab.get(Node, node).generation == 4
 
 
 def test_a_node_of_another_contract_version_gets_no_work_and_is_on_the_list(lab: Lab) -> None:

@@ -121,6 +121,25 @@ async def test_two_machines_on_one_credential_are_quarantined_and_get_no_work() 
         assert len(await desk.claim()) == 1
 
 
+async def test_a_start_that_comes_late_is_told_which_one_was_heard() -> None:
+    async with Lab().running() as lab:
+        desk = await lab.node(generation=4)
+        live = desk.incarnation
+        for generation in (1, 3):
+            with pytest.raises(er.SupersededError) as refused:
+                await desk.start(generation=generation)
+            assert refused.value.facts == {"live": live, "generation": 4}
+        assert (await desk.start(generation=4)).quarantined
+
+
+@pytest.mark.parametrize("generation", [-1, 2**63])
+async def test_a_number_of_a_start_that_no_store_can_keep_is_refused(generation: int) -> None:
+    async with Lab().running() as lab:
+        with pytest.raises(er.InvalidError, match="generation"):
+            await lab.node(generation=generation)
+        assert await lab.api.queries.nodes(None, 10) == ()
+
+
 async def test_a_node_of_another_contract_is_refused_and_why_can_say_it() -> None:
     async with Lab().running() as lab:
         task_id = await lab.submit()

@@ -23,6 +23,11 @@ SCHEDULE = (
     "next_at_ms, fired, skipped, failed, submitted_by, added_at_ms) "
     "VALUES (?, '{}', 'd', 1, ?, 'ann', '', 5, ?, 0, 0, 0, 'ann', 5)"
 )
+NODE = (
+    "INSERT INTO nodes (node_id, name, credential_digest, incarnation, superseded, boots, contract, compatible, quarantined, "
+    "revoked, snapshot_sequence, platform, version, recipients, enrolled_at_ms, started_at_ms) "
+    "VALUES ('n_1', 'laptop', 'd', 'i_1', '[]', '[\"a\"]', 1, 1, 0, 0, 3, 'linux', '1', '[]', 5, 6)"
+)
 
 
 def migrated_to(path: Path, revision: str) -> sqlite3.Connection:
@@ -100,6 +105,27 @@ def test_questions_are_kept_when_a_blocked_recipient_becomes_one(tmp_path: Path)
     assert new.execute("SELECT * FROM attention ORDER BY item_id").fetchall() == before
     new.execute(question, blocked)
     for refused in ("DELETE FROM attention", "UPDATE attention SET subject = 'other'"):
+        with pytest.raises(sqlite3.IntegrityError, match="frozen"):
+            new.execute(refused)
+    new.close()
+
+
+def test_nodes_are_kept_when_their_starts_get_numbers_and_what_never_changes_still_does_not(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "hub.db"
+    old = migrated_to(path, "0006")
+    old.execute(NODE)
+    old.commit()
+    before = old.execute("SELECT * FROM nodes").fetchall()
+    old.close()
+
+    new = migrated_to(path, "0007")
+    (row,) = new.execute("SELECT * FROM nodes").fetchall()
+    assert [(*row[:-1],)] == before
+    assert row[-1] == 0
+    new.execute("UPDATE nodes SET generation = 7, credential_digest = 'e'")
+    for refused in ("DELETE FROM nodes", "UPDATE nodes SET name = 'other'", NODE):
         with pytest.raises(sqlite3.IntegrityError, match="frozen"):
             new.execute(refused)
     new.close()

@@ -163,6 +163,7 @@ class FakeLegs:
                 request.platform,
                 request.version,
                 request.recipients,
+                generation=request.generation,
             )
         )
         if not started.compatible:

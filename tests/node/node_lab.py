@@ -116,6 +116,7 @@ class Lab:
         self.mirror_executor = InPlace()
         self.connection_factory: type[sqlite3.Connection] = Hasty
         self.legs: Any = None
+        self.legs_of: type[FakeLegs] = FakeLegs
         self.daemon: NodeDaemon | None = None
         self.working: asyncio.Task[None] | None = None
         self.ready: list[Ready] = []
@@ -163,7 +164,7 @@ class Lab:
         return self.daemon
 
     def wrapped_legs(self) -> Any:
-        return FakeLegs(self.hub)
+        return self.legs_of(self.hub)
 
     def wrapped_runners(self) -> Any:
         return self.runners

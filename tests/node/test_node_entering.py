@@ -1,6 +1,8 @@
 """The first words to the hub: enrolling, being told to stop, and coming back."""
 
 import asyncio
+import shutil
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from tenure.core.ids import IncarnationId
 from tenure.core.recipient import Node
 from tenure.errors import ContractVersionError, DataFolderBusyError, NameTakenError, UnavailableError
 from tenure.node.delivery.entering import Patience
+from tenure.wire.legs import EnrollReply, EnrollRequest
+from tests.node.fake_hub import FakeLegs
 from tests.node.fake_runners import Program
 from tests.node.node_lab import Lab, error_code, pause, until
 
@@ -82,6 +86,59 @@ def test_a_node_that_was_forgotten_enrolls_anew_under_another_credential(tmp_pat
         assert old.revoked
         assert new.credential_digest != old.credential_digest
         assert await lab.verdict(lab.hub.submit()) == "completed"
+
+    Lab(tmp_path).play(scenario)
+
+
+def test_a_start_from_an_older_copy_of_the_folder_is_known_as_one_and_a_person_is_asked(
+    tmp_path: Path,
+) -> None:
+    async def scenario(lab: Lab) -> None:
+        await lab.up()
+        await lab.kill()
+        shutil.copytree(lab.home, tmp_path / "copy")
+        for _ in range(3):
+            await lab.up()
+            await lab.kill()
+        shutil.rmtree(lab.home)
+        shutil.copytree(tmp_path / "copy", lab.home)
+        lab.boot()
+        error = await lab.ends_with()
+        assert error_code(error) == "conflict"
+        assert "quarantined" in str(error)
+        assert [one.generation for one in lab.hub.legs_heard("enroll")] == [1, 2, 3, 4, 2, 4]
+        (node,) = nodes(lab)
+        assert node.quarantined
+        lab.hub.run(cm.ReleaseNode(node.node_id, "ann", "there is one machine"))
+        await lab.up()
+        assert await lab.verdict(lab.hub.submit()) == "completed"
+
+    Lab(tmp_path / "home").play(scenario)
+
+
+class Overtaking(FakeLegs):
+    """Each time before this node says its first words, a copy of it has started."""
+
+    starts = count(50)
+
+    async def enroll(self, request: EnrollRequest, token: str) -> EnrollReply:
+        (node,) = self.hub.lab.world.every(Node)
+        who = IncarnationId(self.hub.lab.fresh("i"))
+        copy = cm.StartNode(
+            node.node_id, who, request.boot_id, 1, "linux", "1", (), generation=next(self.starts)
+        )
+        self.hub.run(copy)
+        return await super().enroll(request, token)
+
+
+def test_a_start_that_is_overtaken_once_more_while_it_says_its_words_again_ends(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        await lab.up()
+        await lab.kill()
+        lab.legs_of = Overtaking
+        lab.boot()
+        assert error_code(await lab.ends_with()) == "superseded"
+        assert [one.generation for one in lab.hub.legs_heard("enroll")] == [1, 2, 50]
 
     Lab(tmp_path).play(scenario)
 

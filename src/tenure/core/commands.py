@@ -191,7 +191,7 @@ class Enrolled(Struct, frozen=True):
 
 class StartNode(Struct, frozen=True):
     """A start of a node's daemon. Idempotent by incarnation. `credential_digest`: of the secret that it is known by from now
-    on; None leaves the one that it has."""
+    on; None leaves the one that it has. `generation`: which start it is, as the node's store counts them; 0: it does not say."""
 
     node_id: NodeId
     incarnation: IncarnationId
@@ -201,6 +201,7 @@ class StartNode(Struct, frozen=True):
     version: str
     recipients: tuple[RecipientSpec, ...]
     credential_digest: str | None = None
+    generation: int = 0
 
 
 class Started(Struct, frozen=True):
@@ -218,8 +219,7 @@ class Offer(Struct, frozen=True):
 
 
 class Claim(Struct, frozen=True):
-    """Ask for work. `free` is an upper bound per recipient; the hub subtracts its own open slots. Idempotent
-    by `claim_id`."""
+    """Ask for work. `free` is an upper bound per recipient; the hub subtracts its own open slots. Idempotent by `claim_id`."""
 
     node_id: NodeId
     incarnation: IncarnationId

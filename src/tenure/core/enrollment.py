@@ -1,8 +1,9 @@
 """Nodes, credentials and the hub's own start.
 
-A node credential has one live incarnation: the start of a new one supersedes the old. Two machines that run
-on one credential (a copied disk) show by their boot ids: A, B, A can only be two machines, and the node is
-quarantined until a person has looked."""
+A node credential has one live incarnation: the start of a new one supersedes the old. A node's store counts its
+starts: a request with a lower number than was heard is late, and takes over nothing. Two machines that run on one
+credential (a copied disk) show by a number that comes twice, and by their boot ids: A, B, A can only be two
+machines. The node is quarantined then until a person has looked."""
 
 from __future__ import annotations
 
@@ -82,12 +83,18 @@ def decide_start_node(draft: Draft, command: StartNode) -> Started | Refusal:
     refusal = start_refusal(command)
     if refusal is not None:
         return refusal
+    if command.incarnation != node.incarnation and 0 < command.generation < node.generation:
+        return Refusal(
+            "superseded",
+            f"start {node.generation} of this node was heard before this one, its start {command.generation}; stop.",
+            {"live": node.incarnation, "generation": node.generation},
+        )
     renewed = command.credential_digest
     if renewed is not None and renewed != node.credential_digest:
         draft.emit(ev.NodeCredentialRenewed(node_id=node.node_id, credential_digest=renewed))
     if node.incarnation == command.incarnation:
         return Started(node.node_id, None, node.compatible, node.quarantined)
-    alternates = command.boot_id in node.boots[:-1] and command.boot_id != node.boots[-1]
+    copied = _why_copied(node, command)
     compatible = command.contract in CONTRACTS
     draft.emit(
         ev.NodeStarted(
@@ -99,17 +106,26 @@ def decide_start_node(draft: Draft, command: StartNode) -> Started | Refusal:
             platform=command.platform[: limits.NAME_LENGTH],
             version=command.version[: limits.NAME_LENGTH],
             recipients=command.recipients,
+            generation=command.generation,
         )
     )
-    if alternates and not node.quarantined:
-        _quarantine(draft, node)
+    if copied is not None and not node.quarantined:
+        _quarantine(draft, node, copied)
     _watch_contract(draft, node, command, compatible)
     started = draft.get(Node, node.node_id)
     return Started(node.node_id, node.incarnation or None, compatible, started.quarantined)
 
 
-def _quarantine(draft: Draft, node: Node) -> None:
-    why = "two machines take turns with one credential (was a disk copied?)"
+def _why_copied(node: Node, command: StartNode) -> str | None:
+    """How a new start shows that two machines use one credential; None where it does not."""
+    if command.boot_id in node.boots[:-1] and command.boot_id != node.boots[-1]:
+        return "two machines take turns with one credential (was a disk copied?)"
+    if 0 < command.generation == node.generation:
+        return "two of its starts have one number (was its data folder copied, or an older copy put back?)"
+    return None
+
+
+def _quarantine(draft: Draft, node: Node, why: str) -> None:
     draft.emit(ev.NodeQuarantined(node_id=node.node_id, because=why))
     ask(
         draft,

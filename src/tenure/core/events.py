@@ -228,7 +228,7 @@ class NodeEnrolled(NodeEvent, frozen=True, kw_only=True, tag="node_enrolled"):
 
 
 class NodeStarted(NodeEvent, frozen=True, kw_only=True, tag="node_started"):
-    """A new incarnation; it supersedes the one before."""
+    """A new incarnation; it supersedes the one before. `generation`: as in `StartNode`."""
 
     incarnation: IncarnationId
     boot_id: str
@@ -237,6 +237,7 @@ class NodeStarted(NodeEvent, frozen=True, kw_only=True, tag="node_started"):
     platform: str
     version: str
     recipients: tuple[RecipientSpec, ...]
+    generation: int = 0
 
 
 class NodeCredentialRenewed(NodeEvent, frozen=True, kw_only=True, tag="node_credential_renewed"):

@@ -56,6 +56,7 @@ def node_started(space: Space, event: ev.NodeStarted, now: Now) -> None:
             version=event.version,
             recipients=tuple(dict.fromkeys((*node.recipients, *declared))),
             started_at_ms=now.wall_ms,
+            generation=max(node.generation, event.generation),
         )
     )
     for spec in event.recipients:
@@ -95,7 +96,7 @@ def node_credential_renewed(space: Space, event: ev.NodeCredentialRenewed, _now:
 
 def node_released(space: Space, event: ev.NodeReleased, _now: Now) -> None:
     node = get(space, Node, event.node_id)
-    space.put(replace(node, quarantined=False, boots=node.boots[-1:]))
+    space.put(replace(node, quarantined=False, boots=node.boots[-1:], generation=0))
 
 
 def node_revoked(space: Space, event: ev.NodeRevoked, _now: Now) -> None:

@@ -89,6 +89,8 @@ class Recipient(Struct, frozen=True):
 
 
 class Node(Struct, frozen=True):
+    """`generation`: the highest that a start of it has told since it was last released from quarantine; 0: none has."""
+
     node_id: NodeId
     name: str
     credential_digest: str
@@ -106,6 +108,7 @@ class Node(Struct, frozen=True):
     enrolled_at_ms: int
     started_at_ms: int
     paused: Paused | None = None
+    generation: int = 0
 
     @property
     def key(self) -> str:

@@ -34,6 +34,7 @@ def check_credential(asked: ws.EnrollRequest) -> None:
     _check_id("incarnation", asked.incarnation)
     _check_id("boot_id", asked.boot_id)
     _check_number("contract", asked.contract)
+    _check_number("generation", asked.generation)
 
 
 def check_claim(asked: ws.ClaimRequest) -> None:

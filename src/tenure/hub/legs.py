@@ -74,6 +74,7 @@ class Legs:
             version=asked.version,
             recipients=asked.recipients,
             credential_digest=text_digest(asked.credential) if who.node_id is not None else None,
+            generation=asked.generation,
         )
         refusal = start_refusal(start)
         if refusal is not None:  # before the name is taken: a refused start must not use it up

@@ -15,7 +15,7 @@ from tenure.errors import ConfigurationError, DataFolderTooNewError, StorageFail
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 """Every revision of this version, oldest first. `PRAGMA user_version` counts them too, so that a database can
 be told to be newer although its revision's name says nothing."""
 OLDEST_SQLITE = (3, 37, 0)

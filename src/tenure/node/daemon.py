@@ -155,7 +155,7 @@ class NodeDaemon:
         try:
             async with asyncio.TaskGroup() as group:
                 parts.group = group
-                await self._serve(parts, self._request(identity.credential), on_ready)
+                await self._serve(parts, self._request(identity.credential, generation), on_ready)
         except BaseExceptionGroup as errors:
             error = first_of(errors)
             if isinstance(error, SupersededError):
@@ -189,7 +189,7 @@ class NodeDaemon:
         identity = self._identity
         return Start(incarnation=self.incarnation, join_token=identity.join_token, patience=identity.patience)
 
-    def _request(self, secret: str) -> EnrollRequest:
+    def _request(self, secret: str, generation: int) -> EnrollRequest:
         settings, platform = self._settings, self._tools.platform
         return EnrollRequest(
             name=settings.node.name,
@@ -201,6 +201,7 @@ class NodeDaemon:
             platform=platform.system,
             version=self._identity.version,
             recipients=tuple(recipient_spec(one, secret) for one in settings.recipients),
+            generation=generation,
         )
 
 

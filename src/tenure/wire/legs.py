@@ -39,7 +39,10 @@ class EnrollRequest(Message, frozen=True, kw_only=True):
     credential.
 
     `credential` is the secret that the node will use from now on, made by the node and stored before it is
-    sent, so that a lost reply loses nothing: the same request may be repeated."""
+    sent, so that a lost reply loses nothing: the same request may be repeated. `generation`: which start of the
+    node this is, as its store counts them; 0: it does not say. A lower one than was heard is `superseded`, with the
+    `generation` that was heard; who is no late copy of a request says the same with that, and two machines that use
+    one credential are known."""
 
     name: str
     credential: str
@@ -49,6 +52,7 @@ class EnrollRequest(Message, frozen=True, kw_only=True):
     platform: str
     version: str
     recipients: tuple[RecipientSpec, ...]
+    generation: int = 0
 
 
 class EnrollReply(Message, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from tenure.core.recipient import Node
 from tenure.core.world import World
 from tenure.ledger.batch import kind_of
 from tenure.sim.explore.bounds import Bound
-from tenure.sim.explore.canonical_form import NOW, TICK_MS, canonical_world, world_key
+from tenure.sim.explore.canonical_form import GENERATION, NOW, TICK_MS, canonical_world, world_key
 from tenure.sim.explore.commands import command_of
 from tenure.sim.explore.hub import answer_of
 from tenure.sim.explore.moves import Request
@@ -27,6 +27,8 @@ from tenure.sim.explore.people import hub_requests, people_words
 TRIES = 4
 """How often something else is thought of that is to be said, if nothing would come of it: else a walk leads nowhere."""
 RARELY = 0.15
+MANY = 1_000
+"""Which start a raw node's first one is: an earlier one has a number too."""
 QUIET = frozenset({"late_heard"})
 """What is kept of a late acknowledgement or renewal, and never asked for."""
 
@@ -46,7 +48,7 @@ class Walk:
             if isinstance(command, cm.StartHub):
                 said = cm.StartHub(self.now.hub, "1")
             elif isinstance(command, cm.StartNode):
-                said = replace(command, incarnation=self.fresh())
+                said = replace(command, incarnation=self.fresh(), generation=MANY)
             self.raw.accept(decide(self.raw, said, self.now, bound.terms).changes)
             self.canonical.accept(decide(self.canonical, command, NOW, bound.terms).changes)
         self.canonical = canonical_world(self.canonical, NOW)
@@ -97,6 +99,8 @@ class Walk:
             if self.random.random() < RARELY:
                 yield "start", node, f"boot_{node}", "new"
                 yield "start", node, f"boot_{node}", "earlier"
+                yield "start", node, f"boot_{node}", "late"
+                yield "start", node, f"boot_{node}", "copied"
             if made < self.bound.grants:
                 yield "claim", node, 1
                 yield "claim", node, min(self.bound.capacity, self.bound.grants - made)
@@ -148,10 +152,11 @@ class Walk:
         if isinstance(command, cm.Claim | cm.Snapshot):
             return replace(command, incarnation=self.live(command.node_id))
         if isinstance(command, cm.StartNode):
-            is_new = command.incarnation == "i_next"
-            known = self.raw.entities[Node][command.node_id].superseded
-            earlier = known[0] if known else None
-            return replace(command, incarnation=self.fresh() if is_new or earlier is None else earlier)
+            is_new = command.incarnation in ("i_next", "i_late")
+            node = self.raw.entities[Node][command.node_id]
+            earlier = None if is_new or not node.superseded else node.superseded[0]
+            number = (node.generation or MANY) + command.generation - GENERATION
+            return replace(command, incarnation=earlier or self.fresh(), generation=number)
         if isinstance(command, cm.StartHub):
             return cm.StartHub(self.now.hub, "1")
         if isinstance(command, ec.LookUpEffect):

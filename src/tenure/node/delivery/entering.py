@@ -27,6 +27,7 @@ from tenure.core.clock import IdSource
 from tenure.errors import (
     ConflictError,
     OutcomeUnknownError,
+    SupersededError,
     TenureError,
     UnauthenticatedError,
     UnavailableError,
@@ -156,14 +157,32 @@ class Entering:
         return self._join_token
 
     async def _said(self, request: EnrollRequest, credential: str, token: str) -> EnrollReply:
+        """The hub's answer. Where it has heard a later start, this one is said again under that one's number, once: a late copy
+        of a request cannot do so, and the hub knows then that a copy of the store counts on somewhere else.
+
+        Raises:
+            SupersededError: a newer start of this node has taken over.
+            UnavailableError: there was none in time, and nothing happened.
+            OutcomeUnknownError: there was none in time, and one may be lost.
+        """
+        request = replace(request, credential=credential)
+        try:
+            return await self._asked(request, token)
+        except SupersededError as error:
+            heard = error.facts.get("generation")
+            if not isinstance(heard, int) or heard <= request.generation:
+                raise
+            return await self._asked(replace(request, generation=heard), token)
+
+    async def _asked(self, request: EnrollRequest, token: str) -> EnrollReply:
         """The hub's answer, asked for until there is one.
 
         Raises:
+            SupersededError: a newer start of this node has taken over.
             UnavailableError: there was none in time, and nothing happened.
             OutcomeUnknownError: there was none in time, and one may be lost.
         """
         backoff = Backoff(self._ids, *RETRY_S)
-        request = replace(request, credential=credential)
         failed: TenureError | None = None
         try:
             async with asyncio.timeout(self._within_s):

@@ -3,7 +3,7 @@
 A canonical world is always seen from the same instant (`NOW`), so two worlds that differ only in when they came about are
 one. A deadline is kept as the time that is left, and once it is over only that it is. A stamp that no decision reads, and a
 late message that nothing asks for, are forgotten. Ids need no renaming: they are given in the order of creation. The live
-incarnation of a node has one name, and every earlier one another.
+incarnation of a node has one name and number, and every earlier one another.
 
 What may be forgotten is a claim about `core`. `tests/sim/explore/test_canonical_form.py` holds it against `core` itself: a
 world and its canonical form answer every command alike, for thousands of steps."""
@@ -40,6 +40,8 @@ HUB = IncarnationId("i_hub")
 GONE_HUB = IncarnationId("i_hub_gone")
 LIVE = IncarnationId("i_live")
 EARLIER = IncarnationId("i_earlier")
+GENERATION = 2
+"""The number of every live start: a later one has one more, an earlier one less."""
 NOW = Now(wall_ms=1_000_000_000_000, awake_ms=1_000_000_000, hub=HUB)
 W = NOW.wall_ms
 SLACK_MS = 2 * TICK_MS
@@ -218,6 +220,7 @@ def _node(node: Node, _around: Surroundings) -> Node:
         node,
         incarnation=LIVE if node.incarnation else node.incarnation,
         superseded=(EARLIER,) if node.superseded else (),
+        generation=GENERATION if node.generation else 0,
         enrolled_at_ms=W,
         started_at_ms=W,
     )

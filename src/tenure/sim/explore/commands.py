@@ -25,10 +25,18 @@ from tenure.core.task import Task
 from tenure.core.usage import Usage
 from tenure.core.world import World
 from tenure.sim.explore.bounds import CALL, SETTLING, Bound
-from tenure.sim.explore.canonical_form import EARLIER, LIVE, NOW, TICK_MS
+from tenure.sim.explore.canonical_form import EARLIER, GENERATION, LIVE, NOW, TICK_MS
 from tenure.sim.explore.moves import Request
 
 NEXT = IncarnationId("i_next")
+STARTS = {
+    "new": (NEXT, GENERATION + 1),
+    "same": (LIVE, GENERATION),
+    "earlier": (EARLIER, GENERATION - 1),
+    "copied": (NEXT, GENERATION),
+    "late": (IncarnationId("i_late"), GENERATION - 1),
+}
+"""Who may start: incarnation and number. `copied` counts in a copy of the store; `late` was never heard, and another was since."""
 NODES = ("alfa", "beta")
 TASKS = (TaskId("t_1"), TaskId("t_2"))
 EFFECT = EffectId("e_1")
@@ -140,10 +148,14 @@ def recipient(bound: Bound) -> RecipientSpec:
 
 
 def _start(_world: World, request: Request, bound: Bound) -> cm.Command:
-    incarnation = {"new": NEXT, "same": LIVE, "earlier": EARLIER}[str(request[3])]
-    return cm.StartNode(
-        node_id(int(request[1])), incarnation, str(request[2]), 1, "linux", "1", (recipient(bound),)
-    )
+    return start_of(node_id(int(request[1])), STARTS[str(request[3])], str(request[2]), bound)
+
+
+def start_of(node: NodeId, who: tuple[IncarnationId, int], boot_id: str, bound: Bound) -> cm.StartNode:
+    """What a daemon says when it starts. `who`: its incarnation and number."""
+    incarnation, generation = who
+    offered = (recipient(bound),)
+    return cm.StartNode(node, incarnation, boot_id, 1, "linux", "1", offered, generation=generation)
 
 
 def _due(_world: World, request: Request, _bound: Bound) -> cm.Command:

@@ -88,8 +88,11 @@ def facts_of(world: World) -> HubFacts:
     reasons = {one.task_id: reason_of(world, one) for one in tasks}
     waiting = [one for one in tasks if not _is_attended(world, one)]
     asked = any(one.is_open_unknown for one in world.every(Attempt))
-    left = any(one.open and one.kind is AttentionKind.RECIPIENT_BLOCKED for one in world.every(Attention))
-    kept = any(reasons[one.task_id].code in BY_ANOTHER for one in waiting)
+    open_kinds = {one.kind for one in world.every(Attention) if one.open}
+    codes = {reasons[one.task_id].code for one in waiting}
+    left = AttentionKind.RECIPIENT_BLOCKED in open_kinds
+    stopped = AttentionKind.NODE_QUARANTINED in open_kinds and "node_quarantined" in codes
+    kept = bool(codes & BY_ANOTHER)
     is_other_listed = any(_is_listed(world, one.task_id) for one in tasks)
     return HubFacts(
         node_of=tuple(int(one.node_id[2:]) - 1 for one in rows),
@@ -101,11 +104,11 @@ def facts_of(world: World) -> HubFacts:
         ),
         held=_mask(world.entities[Task][one.task_id].lease == one.delivery_id for one in rows),
         attended=not waiting,
-        outside=all(reasons[one.task_id].code in OUTSIDE for one in waiting),
+        outside=codes <= OUTSIDE,
         rests=all(one.is_terminal and not one.open_effects for one in tasks) and not asked,
         silent=tuple(name for name, reason in reasons.items() if not reason.sentence.strip()),
         asked=asked,
-        told=asked or left or (kept and is_other_listed),
+        told=asked or left or stopped or (kept and is_other_listed),
         calls=effect.calls if effect is not None else 0,
         effect=str(effect.state) if effect is not None else "",
         is_asked_for=effect is not None and effect.is_asked_for,

@@ -14,8 +14,8 @@ from tenure.core.policy import DEFAULT, UnknownRule
 from tenure.core.scope import EffectKind, Scope
 from tenure.core.task import Check, TaskSpec
 from tenure.sim.explore.bounds import Bound
-from tenure.sim.explore.canonical_form import LIVE, NOW
-from tenure.sim.explore.commands import NODES, PERSON, ROUTE, TASKS, node_id, recipient
+from tenure.sim.explore.canonical_form import GENERATION, LIVE, NOW
+from tenure.sim.explore.commands import NODES, PERSON, ROUTE, TASKS, node_id, start_of
 
 SCOPE = Scope(kinds=(EffectKind.PULL_REQUEST,), targets=("forge:acme/*",), branches=("tenure/*",))
 
@@ -27,7 +27,7 @@ def opening(bound: Bound) -> Iterator[cm.Command]:
         yield dc.StorePolicy(replace(DEFAULT, name="auto", unknown=UnknownRule.AUTO), PERSON)
     for node in range(bound.nodes):
         yield cm.Enroll(node_id(node), NODES[node], text_digest(NODES[node]), PERSON)
-        yield cm.StartNode(node_id(node), LIVE, f"boot_{NODES[node]}", 1, "linux", "1", (recipient(bound),))
+        yield start_of(node_id(node), (LIVE, GENERATION), f"boot_{NODES[node]}", bound)
     for place, spec in enumerate(SHAPES[bound.shape](_spec(bound))):
         yield cm.Submit(TASKS[place], spec, PERSON, f"key{place}")
 

@@ -10,9 +10,11 @@ from typing import NamedTuple, final
 
 from msgspec.structs import replace
 
+from tenure.core.recipient import Node
 from tenure.sim.explore import provider as pv
 from tenure.sim.explore.bounds import Bound
 from tenure.sim.explore.checks import Checks
+from tenure.sim.explore.commands import node_id
 from tenure.sim.explore.facts import Marks
 from tenure.sim.explore.hub import Hub
 from tenure.sim.explore.label import FAIR, PERSON, Labels
@@ -263,12 +265,21 @@ class Product:
             yield label, found.hub, self.machines.number(after), "; ".join(found.wrong)
 
     def _restart(self, state: State, place: int) -> Iterator[Next]:
-        """A new daemon introduces itself; a clone has a boot of its own."""
+        """A new daemon introduces itself. Where there is a copy of a disk, its store may count the number that the hub has heard."""
+        starts = ["new" if self.ways.reading.new_incarnation else "same"]
+        if self.bound.clones and self.machines[state[-1]].phase is not Phase.ABSENT:
+            starts.append("copied")
+        for start in starts:
+            yield from self._started(state, place, start)
+
+    def _started(self, state: State, place: int, start: str) -> Iterator[Next]:
+        """A clone has a boot of its own."""
         node = self.node_of[place - FIRST_MACHINE]
-        name = self.machine_name(place)
+        boot = f"boot_{self.machine_name(place)}"
         reading = self.ways.reading
-        request: Request = ("start", node, f"boot_{name}", "new" if reading.new_incarnation else "same")
+        request: Request = ("start", node, boot, start)
         found = self.hub.hear(state[0], request)
+        wrong = (*found.wrong, *self._wrong_start(state[0], found.hub, request))
         after = list(state)
         after[0] = found.hub
         after[place] = self.machines.number(restarted(self.machines[state[place]], reading))
@@ -277,7 +288,16 @@ class Product:
             if other != place and self.node_of[other - FIRST_MACHINE] == node and machine.speaks:
                 after[other] = self.machines.number(overtaken(machine))
         label = self.labels.command(request, found.answer, FAIR)
-        yield Next(label, tuple(after), "; ".join(found.wrong))
+        yield Next(label, tuple(after), "; ".join(wrong))
+
+    def _wrong_start(self, before: int, hub: int, request: Request) -> Iterator[str]:
+        """What a number promises. Behind every start comes what one that died unheard before it has sent."""
+        _, node, boot, start = request
+        was, known = (self.hub.worlds[one].entities[Node][node_id(int(node))] for one in (before, hub))
+        if start != "same" and self.hub.hear(hub, ("start", node, boot, "late")).kinds:
+            yield "fenced_writes: a start that came late has taken over"
+        if start == "copied" and was.generation and not (known.quarantined or known.revoked):
+            yield "fenced_writes: two machines start with one number, and nobody is asked"
 
     # -- the provider
 

@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 _WEBHOOKS = "the forge of this world sends no webhooks; tests/hub, tests/ledger and tests/hostile do"
-_TWINS = (
-    "no credential is ever copied here; only a start that comes late, behind a reboot, is taken for a copy, in a few of 10,000 stories; "
-    "the model checker explores nodes that take turns with one"
-)
+_TWINS = "each machine has a credential of its own and none is ever copied; the model checker explores nodes that take turns with one"
 
 ROWS: dict[str, str] = {
     "attention_notified": "this hub tells nobody outside; tests/hub does, over restarts",
@@ -24,10 +21,7 @@ ROWS: dict[str, str] = {
     "webhook_received": _WEBHOOKS,
     "webhook_refused": _WEBHOOKS,
 }
-"""Transitions that never happen here, or nearly never."""
-
-_RARE = frozenset({"node_attention_closed", "node_attention_opened", "node_quarantined", "node_released"})
-"""Those of them that luck may bring about."""
+"""Transitions that never happen here."""
 
 _CELLS: dict[tuple[str, str], str] = {
     ("hub_crash", "hub_down"): "one that is down cannot crash; its fault falls on a hub that starts",
@@ -46,7 +40,7 @@ def cell_reason(row: str, column: str) -> str | None:
 
 
 def stale_reasons(rows: Mapping[str, Mapping[str, int]]) -> Iterator[tuple[str, str]]:
-    """Rows that are explained and happen all the same, where that is no mere luck."""
+    """Rows that are explained and happen all the same."""
     for row, reason in ROWS.items():
-        if row not in _RARE and row in rows and any(rows[row].values()):
+        if row in rows and any(rows[row].values()):
             yield row, reason

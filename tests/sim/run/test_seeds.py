@@ -99,6 +99,20 @@ def test_a_fault_that_is_planted_in_the_core_is_found_and_its_plan_made_small(
     assert play(small, to_first=True).rule == played.rule
 
 
+def test_a_node_that_is_taken_for_two_machines_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every start has the number of the first one, as if its store had been copied."""
+    decide = deciding.decide
+
+    def planted(world: World, command: Any, now: Now, terms: Terms) -> Decision:
+        if isinstance(command, cm.StartNode):
+            command = replace(command, generation=1)
+        return decide(world, command, now, terms)
+
+    monkeypatch.setattr(engine, "decide", planted)
+    played = play(plan_in_memory(2, 10, ("daemon_crash",)), to_first=True)
+    assert played.rule == "quarantine"
+
+
 def plan_in_memory(seed: int, *drawn: Any) -> Plan:
     plan = plan_of(seed, *drawn)
     return replace(plan, shape=replace(plan.shape, ledger="memory", stores="files"))

@@ -92,7 +92,7 @@ class Entering:
         self._legs.use(identity.credential)
         if reply.quarantined:
             raise ConflictError(
-                f"node {request.name} is quarantined: two machines took turns with its credential (was a disk copied?)."
+                f"node {request.name} is quarantined: two machines use its credential (was its disk copied, or an older copy put back?)."
                 " Stop one of them, let an operator release the node, then start this one again.",
                 node_id=reply.node_id,
             )

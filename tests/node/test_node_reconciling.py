@@ -9,13 +9,14 @@ from typing import cast
 import pytest
 
 from tenure.core.ids import DeliveryId, IncarnationId
-from tenure.errors import UnavailableError
+from tenure.errors import OutcomeUnknownError, UnavailableError
 from tenure.node.delivery.holding import Holding, Holdings, Phase
 from tenure.node.delivery.mirror import Mirror
-from tenure.node.delivery.reconciling import Reconciling
+from tenure.node.delivery.reconciling import RETRY_S, Reconciling
 from tenure.node.link import HubLegs
 from tenure.wire import legs as ws
-from tests.node.node_lab import FakeIds
+from tests.node.fake_hub import FakeHub, FakeLegs
+from tests.node.node_lab import FakeIds, Lab, pause, until
 from tests.node.test_node_store import mirrored
 from tests.node.virtual import FakeClock
 
@@ -110,3 +111,55 @@ async def test_a_snapshot_that_the_hub_did_not_take_is_sent_again_after_a_pause(
     await scene.reconciling.if_due()
     await scene.reconciling.if_due()
     assert len(scene.legs.heard) == 2
+
+
+async def test_until_a_snapshot_is_heard_that_follows_one_without_an_answer_no_work_may_be_asked_for(
+    scene: Scene,
+) -> None:
+    assert await scene.reconciling.if_due() == 0.0
+    scene.reconciling.want()
+    scene.legs.is_away = True
+    for _ in range(3):
+        left_s = await scene.reconciling.if_due()
+        assert 0.0 < left_s <= RETRY_S[1]
+        scene.clock.pass_s(left_s + 0.001)
+    scene.legs.is_away = False
+    assert await scene.reconciling.if_due() == 0.0
+    assert len(scene.legs.heard) == 5
+
+
+class KeepingLegs(FakeLegs):
+    """A network that keeps the second snapshot, and brings it when a receipt has been accepted."""
+
+    def __init__(self, hub: FakeHub) -> None:
+        super().__init__(hub)
+        self.kept: ws.ReconcileRequest | None = None
+        self.late: list[ws.ReconcileReply] = []
+
+    async def reconcile(self, request: ws.ReconcileRequest) -> ws.ReconcileReply:
+        if self.hub.legs_heard("reconcile") and self.kept is None:
+            self.kept = request
+            raise OutcomeUnknownError("no answer")
+        return await super().reconcile(request)
+
+    async def acknowledge(self, request: ws.AckRequest) -> ws.ItemsReply:
+        reply = await super().acknowledge(request)
+        if self.kept is not None and not self.late:
+            self.late.append(await super().reconcile(self.kept))
+        return reply
+
+
+def test_a_snapshot_that_comes_behind_a_receipt_denies_nothing(tmp_path: Path) -> None:
+    async def scenario(lab: Lab) -> None:
+        lab.legs_of = KeepingLegs
+        await lab.up()
+        await until(lambda: bool(lab.hub.legs_heard("reconcile")))
+        lab.hub.is_away = True
+        await pause(90.0)
+        lab.hub.is_away = False
+        await until(lambda: lab.legs.kept is not None)
+        _, delivery_id = await lab.running()
+        assert [one.ignored for one in lab.legs.late] == [True]
+        assert not lab.delivery(delivery_id).denied
+
+    Lab(tmp_path).play(scenario)

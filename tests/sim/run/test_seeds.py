@@ -110,7 +110,7 @@ def test_a_node_that_is_taken_for_two_machines_is_a_finding(monkeypatch: pytest.
 
     monkeypatch.setattr(engine, "decide", planted)
     played = play(plan_in_memory(2, 10, ("daemon_crash",)), to_first=True)
-    assert played.rule == "quarantine"
+    assert played.rule == "node_quarantined"
 
 
 def plan_in_memory(seed: int, *drawn: Any) -> Plan:

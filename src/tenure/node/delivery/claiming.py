@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 class ClaimingTools(Struct, frozen=True, kw_only=True):
     """`runs`: the folder of all run folders. `start` goes on with an accepted Delivery. `hand_back` gives one back that an
     earlier daemon had accepted, or whose fence is stale. `link_is_back` is told when the hub answers again. `between` is
-    called between two claims."""
+    called between two claims; for so many seconds as it says no work is asked for."""
 
     legs: HubLegs
     mirror: Mirror
@@ -66,7 +66,7 @@ class ClaimingTools(Struct, frozen=True, kw_only=True):
     start: Callable[[Holding], None]
     hand_back: Callable[[Holding, str], None]
     link_is_back: Callable[[], None]
-    between: Callable[[], Awaitable[None]]
+    between: Callable[[], Awaitable[float]]
 
 
 @final
@@ -85,7 +85,9 @@ class Claiming:
         """
         claim_id, wait_s = self._new_id(), self._tools.wait_s
         while True:
-            await self._tools.between()
+            if (pause_s := await self._tools.between()) > 0:
+                await pause(pause_s)
+                continue
             free = self._tools.holdings.free()
             if not free:
                 await self._tools.holdings.eased.wait(FULL_S)

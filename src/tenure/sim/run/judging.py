@@ -2,7 +2,7 @@
 
 - after each commit: what the step broke, on the entities that the commit has touched (`core.invariants`);
 - now and then, and at the end: the whole record;
-- after each commit, too: no node is taken for two machines, since no credential is ever copied here;
+- after each commit, too: nothing is said of a node that cannot be so here;
 - at each start of a program: no other program of the same Task runs under a lease that both believe to be open;
 - at the end: that everything has come to its end, and what the independent checkers say of the history.
 
@@ -44,6 +44,12 @@ BROKEN_DISKS = (*STORAGE_ERRORS, UnavailableError, OutcomeUnknownError)
 ENOUGH = 40
 WHOLE_EVERY = 60
 """Commits between two looks at the whole record."""
+
+UNTRUE = {
+    "delivery_denied": "every store keeps what it has acknowledged",
+    "node_quarantined": "no credential is ever copied",
+}
+"""What the record must never say of a node here, and why it would not be so."""
 
 
 @final
@@ -108,10 +114,8 @@ class Judge:
             self.kinds[row.kind] += 1
             self.on_event(row.kind)
             self._world.note(f"commit {row.stream} {row.kind}")
-            if row.kind == "node_quarantined":
-                self.add(
-                    f"quarantine: no credential is ever copied here, and {row.stream} is taken for two machines"
-                )
+            if row.kind in UNTRUE:
+                self.add(f"{row.kind}: {row.stream}, and yet {UNTRUE[row.kind]}")
         self._commits += 1
         if self._commits % WHOLE_EVERY == 0:
             self.look_at_all()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -58,6 +59,14 @@ class Site:
 
     async def start(self) -> None:
         """Starts the daemon; it takes work when this returns."""
+        self.launch()
+        assert self.daemon is not None
+        out = self.daemon.stdout
+        assert out is not None
+        line = await asyncio.wait_for(asyncio.to_thread(out.readline), BOUND_S)
+        assert line == b"ready\n", self.log.read_text()
+
+    def launch(self) -> None:
         words = [
             sys.executable,
             "-m",
@@ -68,10 +77,6 @@ class Site:
         ]
         with self.log.open("ab") as log:
             self.daemon = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=log)
-        out = self.daemon.stdout
-        assert out is not None
-        line = await asyncio.wait_for(asyncio.to_thread(out.readline), BOUND_S)
-        assert line == b"ready\n", self.log.read_text()
 
     def signal(self, number: int) -> None:
         assert self.daemon is not None
@@ -218,6 +223,24 @@ async def test_a_run_that_ends_while_no_daemon_is_there_is_reported_by_the_next(
     await site.start()
     attempt = await site.verdict(task_id)
     assert (attempt.verdict, attempt.failure_class) == ("failed", "capacity")
+
+
+async def test_a_data_folder_that_was_put_back_from_a_copy_gets_no_work_and_a_person_is_asked(
+    site: Site,
+) -> None:
+    await site.kill()
+    copy = site.home.parent / "copy"
+    shutil.copytree(site.home, copy)
+    for _ in range(2):
+        await site.start()
+        await site.kill()
+    shutil.rmtree(site.home)
+    copy.rename(site.home)
+    site.launch()
+    assert await site.ended() != 0
+    assert "is quarantined" in site.log.read_text()
+    (item,) = await site.hub.api.queries.attention(open_only=True, limit=10)
+    assert item.kind == "node_quarantined"
 
 
 async def test_a_runner_that_dies_leaves_an_unknown_outcome_and_no_process(site: Site) -> None:

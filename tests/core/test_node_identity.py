@@ -82,13 +82,42 @@ def test_a_start_that_is_said_again_is_no_second_one_with_its_number(lab: Lab) -
 
 
 def test_starts_that_tell_no_number_are_told_apart_by_their_boots_alone(lab: Lab) -> None:
-    node = lab.node(generation=4)
+    node = lab.node()
     for _ in range(2):
         before = lab.live(node)
         lab.node()
         assert lab.live(node) != before
     assert lab.open_items() == []
-    assert lab.get(Node, node).generation == 4
+
+
+def test_whoever_tells_no_number_of_a_node_that_has_told_some_is_asked_about(lab: Lab) -> None:
+    node = lab.node(generation=4)
+    lab.node()
+    assert lab.open_items() == ["node_quarantined"]
+    lab.run(cm.ReleaseNode(node, "ann", "an older version runs there now"))
+    lab.node()
+    assert lab.open_items() == []
+
+
+@pytest.mark.parametrize("generation", [0, 4])
+def test_a_start_that_brings_quarantine_leaves_the_node_the_credential_that_it_had(
+    lab: Lab, generation: int
+) -> None:
+    node = lab.node(generation=4)
+    before = lab.get(Node, node).credential_digest
+
+    def start(who: str, number: int) -> None:
+        word = cm.StartNode(
+            node, cm.IncarnationId(who), "boot1", 1, "linux", "1", (), "another", generation=number
+        )
+        assert lab.run(word).quarantined == lab.get(Node, node).quarantined
+
+    for who, number in (("i_copy", generation), ("i_copy", generation), ("i_own", 5)):
+        start(who, number)
+        assert lab.get(Node, node).credential_digest == before
+    lab.run(cm.ReleaseNode(node, "ann", "the copy is off"))
+    start("i_own_again", 6)
+    assert lab.get(Node, node).credential_digest == "another"
 
 
 def test_a_node_of_another_contract_version_gets_no_work_and_is_on_the_list(lab: Lab) -> None:
@@ -148,6 +177,27 @@ def test_a_snapshot_older_than_what_was_heard_is_ignored(lab: Lab) -> None:
     assert lab.run(cm.Snapshot(node, lab.live(node), 5, held)).advice == {delivery.delivery_id: "go_on"}
     assert lab.run(cm.Snapshot(node, lab.live(node), 5, ())).ignored
     assert not lab.get(type(delivery), delivery.delivery_id).denied
+
+
+@pytest.mark.parametrize(("last", "is_ignored"), [(0, False), (6, False), (7, True), (8, True)])
+def test_a_snapshot_that_comes_behind_a_receipt_denies_nothing_that_it_cannot_know(
+    lab: Lab, last: int, is_ignored: bool
+) -> None:
+    node = lab.node()
+    lab.submit()
+    (delivery,) = lab.claim(node)
+    lab.run(cm.Acknowledge(lab.proof(delivery), "receipt", snapshot=last))
+    assert lab.run(cm.Snapshot(node, lab.live(node), 7, ())).ignored == is_ignored
+    assert lab.get(type(delivery), delivery.delivery_id).denied != is_ignored
+
+
+def test_a_receipt_that_names_an_older_snapshot_than_was_heard_takes_nothing_back(lab: Lab) -> None:
+    node = lab.node()
+    lab.submit()
+    lab.run(cm.Snapshot(node, lab.live(node), 9, ()))
+    (delivery,) = lab.claim(node)
+    lab.run(cm.Acknowledge(lab.proof(delivery), "receipt", snapshot=3))
+    assert lab.run(cm.Snapshot(node, lab.live(node), 9, ())).ignored
 
 
 def test_an_acknowledged_delivery_the_node_does_not_know_runs_out_to_unknown_with_that_reason(

@@ -6,6 +6,7 @@ It can be away, lose its replies, and be slow, each for one leg.
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -131,7 +132,11 @@ class FakeLegs:
         return await self._leg_of("claim", request, look)
 
     async def acknowledge(self, request: ws.AckRequest) -> ws.ItemsReply:
-        return await self._leg("acknowledge", request, lambda: self._items(request, self._acknowledge))
+        return await self._leg(
+            "acknowledge",
+            request,
+            lambda: self._items(request, partial(self._acknowledge, snapshot=request.snapshot)),
+        )
 
     async def renew(self, request: ws.RenewRequest) -> ws.ItemsReply:
         return await self._leg("renew", request, lambda: self._items(request, self._renew))
@@ -203,8 +208,8 @@ class FakeLegs:
         )
         return self.hub.granted(grant)
 
-    def _acknowledge(self, item: Any, proof: cm.Proof) -> cm.Command:
-        return cm.Acknowledge(proof, item.receipt_digest, item.refused)
+    def _acknowledge(self, item: Any, proof: cm.Proof, snapshot: int) -> cm.Command:
+        return cm.Acknowledge(proof, item.receipt_digest, item.refused, snapshot)
 
     def _renew(self, item: Any, proof: cm.Proof) -> cm.Command:
         return cm.Renew(proof, item.counter, item.progress, item.usage, item.started_at_ms)

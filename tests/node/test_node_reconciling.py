@@ -12,7 +12,7 @@ from tenure.core.ids import DeliveryId, IncarnationId
 from tenure.errors import OutcomeUnknownError, UnavailableError
 from tenure.node.delivery.holding import Holding, Holdings, Phase
 from tenure.node.delivery.mirror import Mirror
-from tenure.node.delivery.reconciling import RETRY_S, Reconciling
+from tenure.node.delivery.reconciling import Reconciling
 from tenure.node.link import HubLegs
 from tenure.wire import legs as ws
 from tests.node.fake_hub import FakeHub, FakeLegs
@@ -113,23 +113,10 @@ async def test_a_snapshot_that_the_hub_did_not_take_is_sent_again_after_a_pause(
     assert len(scene.legs.heard) == 2
 
 
-async def test_until_a_snapshot_is_heard_that_follows_one_without_an_answer_no_work_may_be_asked_for(
-    scene: Scene,
-) -> None:
-    assert await scene.reconciling.if_due() == 0.0
-    scene.reconciling.want()
-    scene.legs.is_away = True
-    for _ in range(3):
-        left_s = await scene.reconciling.if_due()
-        assert 0.0 < left_s <= RETRY_S[1]
-        scene.clock.pass_s(left_s + 0.001)
-    scene.legs.is_away = False
-    assert await scene.reconciling.if_due() == 0.0
-    assert len(scene.legs.heard) == 5
-
-
 class KeepingLegs(FakeLegs):
-    """A network that keeps the second snapshot, and brings it when a receipt has been accepted."""
+    """A network that keeps the second snapshot until the node gives up on it, and brings it behind a receipt."""
+
+    patience_s = 30.0
 
     def __init__(self, hub: FakeHub) -> None:
         super().__init__(hub)
@@ -139,6 +126,7 @@ class KeepingLegs(FakeLegs):
     async def reconcile(self, request: ws.ReconcileRequest) -> ws.ReconcileReply:
         if self.hub.legs_heard("reconcile") and self.kept is None:
             self.kept = request
+            await pause(self.patience_s)
             raise OutcomeUnknownError("no answer")
         return await super().reconcile(request)
 
@@ -149,9 +137,16 @@ class KeepingLegs(FakeLegs):
         return reply
 
 
-def test_a_snapshot_that_comes_behind_a_receipt_denies_nothing(tmp_path: Path) -> None:
+class HastyLegs(KeepingLegs):
+    patience_s = 0.0
+
+
+@pytest.mark.parametrize("legs", [KeepingLegs, HastyLegs])
+def test_a_snapshot_that_comes_behind_a_receipt_denies_nothing(
+    tmp_path: Path, legs: type[KeepingLegs]
+) -> None:
     async def scenario(lab: Lab) -> None:
-        lab.legs_of = KeepingLegs
+        lab.legs_of = legs
         await lab.up()
         await until(lambda: bool(lab.hub.legs_heard("reconcile")))
         lab.hub.is_away = True

@@ -114,8 +114,7 @@ class Reconciled(Struct, frozen=True):
 
 
 class CloseAttention(Struct, frozen=True):
-    """A person has read an item that has no other answer; unknown Attempts and questions are answered by
-    `Reconcile` and `Retry`."""
+    """A person has read an item that has no other answer; unknown Attempts and questions are answered by `Reconcile` and `Retry`."""
 
     item_id: str
     item_version: int
@@ -237,12 +236,13 @@ class Claimed(Struct, frozen=True):
 
 
 class Acknowledge(Struct, frozen=True):
-    """The node's durable receipt, or (`refused`) its reason for not taking the Delivery. Idempotent by
-    receipt and incarnation."""
+    """The node's durable receipt, or (`refused`) its reason for not taking the Delivery. Idempotent by receipt and incarnation.
+    `snapshot`: the number of the last one that its sender made; none up to it knows of what is received now."""
 
     proof: Proof
     receipt_digest: str
     refused: str | None = None
+    snapshot: int = 0
 
 
 class Renew(Struct, frozen=True):

@@ -26,7 +26,7 @@ from tenure.core.life_cycle import (
     to_delivery,
     to_task,
 )
-from tenure.core.recipient import Recipient
+from tenure.core.recipient import Node, Recipient
 from tenure.core.task import Task, TaskState
 from tenure.core.usage import Usage
 from tenure.core.world import Space, get
@@ -140,6 +140,9 @@ def delivery_acknowledged(space: Space, event: ev.DeliveryAcknowledged, now: Now
     )
     space.put(_begin_term(delivery, event.term_ms, now))
     space.put(to_attempt(get(space, Attempt, delivery.attempt_id), AttemptState.DELIVERED))
+    node = get(space, Node, delivery.node_id)
+    if event.snapshot > node.snapshot_sequence:
+        space.put(replace(node, snapshot_sequence=event.snapshot))
 
 
 def attempt_started(space: Space, event: ev.AttemptStarted, _now: Now) -> None:

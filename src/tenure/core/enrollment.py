@@ -2,8 +2,8 @@
 
 A node credential has one live incarnation: the start of a new one supersedes the old. A node's store counts its
 starts: a request with a lower number than was heard is late, and takes over nothing. Two machines that run on one
-credential (a copied disk) show by a number that comes twice, and by their boot ids: A, B, A can only be two
-machines. The node is quarantined then until a person has looked."""
+credential (a copied disk) show by a number that comes twice, or is kept back, and by their boot ids: A, B, A can
+only be two machines. The node is quarantined then until a person has looked, and keeps the credential that it had."""
 
 from __future__ import annotations
 
@@ -89,12 +89,13 @@ def decide_start_node(draft: Draft, command: StartNode) -> Started | Refusal:
             f"start {node.generation} of this node was heard before this one, its start {command.generation}; stop.",
             {"live": node.incarnation, "generation": node.generation},
         )
+    is_again = node.incarnation == command.incarnation
+    copied = None if is_again else _why_copied(node, command)
     renewed = command.credential_digest
-    if renewed is not None and renewed != node.credential_digest:
+    if renewed not in (None, node.credential_digest) and copied is None and not node.quarantined:
         draft.emit(ev.NodeCredentialRenewed(node_id=node.node_id, credential_digest=renewed))
-    if node.incarnation == command.incarnation:
+    if is_again:
         return Started(node.node_id, None, node.compatible, node.quarantined)
-    copied = _why_copied(node, command)
     compatible = command.contract in CONTRACTS
     draft.emit(
         ev.NodeStarted(
@@ -120,8 +121,11 @@ def _why_copied(node: Node, command: StartNode) -> str | None:
     """How a new start shows that two machines use one credential; None where it does not."""
     if command.boot_id in node.boots[:-1] and command.boot_id != node.boots[-1]:
         return "two machines take turns with one credential (was a disk copied?)"
-    if 0 < command.generation == node.generation:
-        return "two of its starts have one number (was its data folder copied, or an older copy put back?)"
+    if 0 < node.generation >= command.generation:
+        return (
+            "one of its starts tells no higher number than another (was its data folder copied, an older copy put back, or an "
+            "older Tenure started?)"
+        )
     return None
 
 

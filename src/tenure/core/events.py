@@ -86,11 +86,14 @@ class GrantVoided(TaskEvent, frozen=True, kw_only=True, tag="grant_voided"):
 
 
 class DeliveryAcknowledged(TaskEvent, frozen=True, kw_only=True, tag="delivery_acknowledged"):
+    """`snapshot`: no snapshot up to this number counts any more; 0: nothing is known of any."""
+
     delivery_id: DeliveryId
     incarnation: IncarnationId
     receipt_digest: str
     term_ms: int
     boot_id: str | None = None
+    snapshot: int = 0
 
 
 class AttemptStarted(TaskEvent, frozen=True, kw_only=True, tag="attempt_started"):

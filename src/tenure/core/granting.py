@@ -222,6 +222,7 @@ def _first_receipt(draft: Draft, command: Acknowledge, delivery: Delivery) -> Le
             receipt_digest=command.receipt_digest,
             term_ms=draft.terms.lease_ttl_ms,
             boot_id=draft.get(Node, delivery.node_id).boots[-1],
+            snapshot=command.snapshot,
         )
     )
     settle(draft, AttentionKind.OFFERS_VOIDED, delivery.task_id, "a node took it")

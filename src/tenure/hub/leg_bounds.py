@@ -52,6 +52,16 @@ def check_claim(asked: ws.ClaimRequest) -> None:
             raise InvalidError(f"{where[:80]} has {units} units free; 0 to {limits.CAPACITY}.", field="free")
 
 
+def check_receipts(asked: ws.AckRequest) -> None:
+    """Are the receipts within their bounds?
+
+    Raises:
+        InvalidError: a bound is exceeded.
+    """
+    refuse_above(limits.BATCH, len(asked.items), "items")
+    _check_number("snapshot", asked.snapshot)
+
+
 def check_renewal(item: ws.RenewItem) -> None:
     """Is a renewal within its bounds?
 

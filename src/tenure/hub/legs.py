@@ -30,6 +30,7 @@ from tenure.hub.leg_bounds import (
     check_credential,
     check_fence,
     check_outcome,
+    check_receipts,
     check_renewal,
     check_snapshot,
     refuse_above,
@@ -155,9 +156,11 @@ class Legs:
             SupersededError: a newer start of this node has taken over.
             InvalidError: a bound is exceeded.
         """
-        refuse_above(limits.BATCH, len(asked.items), "items")
+        check_receipts(asked)
         commands = [
-            cm.Acknowledge(_proof(item, asked), item.receipt_digest[:64], _short(item.refused))
+            cm.Acknowledge(
+                _proof(item, asked), item.receipt_digest[:64], _short(item.refused), asked.snapshot
+            )
             for item in asked.items
         ]
         return await self._write(who, asked.incarnation, commands)

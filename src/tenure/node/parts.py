@@ -125,6 +125,7 @@ class Parts:
                 hand_back=self.hand_back,
                 link_is_back=self.reconciling.want,
                 between=self.reconciling.if_due,
+                last_snapshot=lambda: self.reconciling.last,
             )
         )
         self.outbox = Outbox(legs, self.mirror, self.holdings, clock, ids, start.incarnation)

@@ -117,8 +117,12 @@ class AckItem(Claimant, frozen=True, kw_only=True):
 
 
 class AckRequest(Message, frozen=True, kw_only=True):
+    """`snapshot`: the number of the last one that was sent. It may be on its way; none up to it counts once a receipt is
+    accepted, since it does not know of what was received."""
+
     incarnation: IncarnationId
     items: tuple[AckItem, ...]
+    snapshot: int = 0
 
 
 class RenewItem(Claimant, frozen=True, kw_only=True):

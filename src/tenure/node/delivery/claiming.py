@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 class ClaimingTools(Struct, frozen=True, kw_only=True):
     """`runs`: the folder of all run folders. `start` goes on with an accepted Delivery. `hand_back` gives one back that an
     earlier daemon had accepted, or whose fence is stale. `link_is_back` is told when the hub answers again. `between` is
-    called between two claims; for so many seconds as it says no work is asked for."""
+    called between two claims; `last_snapshot` says the number of the last one that was sent."""
 
     legs: HubLegs
     mirror: Mirror
@@ -66,7 +66,8 @@ class ClaimingTools(Struct, frozen=True, kw_only=True):
     start: Callable[[Holding], None]
     hand_back: Callable[[Holding, str], None]
     link_is_back: Callable[[], None]
-    between: Callable[[], Awaitable[float]]
+    between: Callable[[], Awaitable[None]]
+    last_snapshot: Callable[[], int]
 
 
 @final
@@ -85,9 +86,7 @@ class Claiming:
         """
         claim_id, wait_s = self._new_id(), self._tools.wait_s
         while True:
-            if (pause_s := await self._tools.between()) > 0:
-                await pause(pause_s)
-                continue
+            await self._tools.between()
             free = self._tools.holdings.free()
             if not free:
                 await self._tools.holdings.eased.wait(FULL_S)
@@ -215,7 +214,8 @@ class Claiming:
         self, items: tuple[ws.AckItem, ...], by_id: dict[DeliveryId, Holding]
     ) -> ws.ItemsReply:
         backoff = Backoff(self._tools.ids, *RETRY_S)
-        request = ws.AckRequest(incarnation=self._tools.incarnation, items=items)
+        last = self._tools.last_snapshot()
+        request = ws.AckRequest(incarnation=self._tools.incarnation, items=items, snapshot=last)
         while True:
             sent_ns = self._tools.clock.boot_ns()
             for item in items:

@@ -1,9 +1,8 @@
 """Snapshots: telling the hub everything that this store holds, and doing what it advises.
 
 A snapshot is sent after a start, after the link was lost, and when reports have been answered, so that their rows can be let
-go. It is sent between two claims only: a snapshot that is older than a grant would void it, and one that is older than a
-receipt would tell that this store has lost what it holds. One that was not answered may still be on its way: no work is
-asked for until a newer one was heard, behind which it counts no more. Its number grows over restarts.
+go. It is sent between two claims only: a snapshot that is older than a grant would void it. One without an answer may
+still be on its way then; so a receipt names the last number, up to which none counts any more. It grows over restarts.
 Nothing in the advice extends a lease, and going on needs none.
 """
 
@@ -14,7 +13,7 @@ from typing import NamedTuple, final
 
 from tenure.core.clock import Clock, IdSource
 from tenure.core.ids import IncarnationId
-from tenure.errors import OutcomeUnknownError, TenureError, UnavailableError
+from tenure.errors import TenureError
 from tenure.node.delivery.holding import Holding, Holdings, Phase
 from tenure.node.delivery.leasing import GENERATION_BITS
 from tenure.node.delivery.mirror import NOT_STORED, Mirror
@@ -22,7 +21,7 @@ from tenure.node.link import HubLegs, is_final
 from tenure.node.pacing import Backoff
 from tenure.wire import legs as ws
 
-RETRY_S = (0.2, 15.0)
+RETRY_S = (1.0, 30.0)
 RELEASE_EVERY_S = 300.0
 """Between two snapshots that only serve to let rows go: each is an event in the hub's record."""
 KEPT = 200
@@ -75,29 +74,29 @@ class Reconciling:
         self._incarnation = incarnation
         self._backoff = Backoff(ids, *RETRY_S)
         self._is_wanted = True
-        self._is_on_its_way = False
         self._not_before_ns = 0
         self._last_ns = 0
         self._count = 0
+
+    @property
+    def last(self) -> int:
+        """The number of the last snapshot that was sent, heard or not."""
+        return (self.generation << GENERATION_BITS) + self._count
 
     def want(self) -> None:
         """The hub and this store may not agree: compare them before the next claim."""
         self._is_wanted = True
         self._holdings.eased.give()
 
-    async def if_due(self) -> float:
-        """Sends a snapshot if one is due. A hub that is away is asked again later; until then, no work may be asked for: for so
-        many seconds.
+    async def if_due(self) -> None:
+        """Sends a snapshot if one is due. A hub that is away is asked again later.
 
         Raises:
             TenureError: the hub does not hear this daemon any more.
         """
         now_ns = self._clock.boot_ns()
-        if self._is_due(now_ns):
-            await self._try(now_ns)
-        return max(0, self._not_before_ns - self._clock.boot_ns()) / NS if self._is_on_its_way else 0.0
-
-    async def _try(self, now_ns: int) -> None:
+        if not self._is_due(now_ns):
+            return
         # Whoever wants one from here on wants another one.
         was_wanted, self._is_wanted = self._is_wanted, False
         try:
@@ -107,15 +106,12 @@ class Reconciling:
             if is_final(error):
                 raise
             problem = str(error)
-            # Also one that failed for certain: the network may have kept a copy.
-            self._is_on_its_way |= isinstance(error, UnavailableError | OutcomeUnknownError)
         if problem is not None:
             pause_s = self._backoff.next_s()
             self._not_before_ns = now_ns + int(pause_s * NS)
-            self._is_wanted = self._is_wanted or was_wanted or self._is_on_its_way
+            self._is_wanted = self._is_wanted or was_wanted
             log.warning("hub and node could not be compared; again in %.1f s: %s", pause_s, problem)
             return
-        self._is_on_its_way = False
         self._backoff.reset()
         self._last_ns = now_ns
         self._holdings.compared.give()
@@ -135,7 +131,7 @@ class Reconciling:
         told = {one.delivery_id: Listed(one, one.phase, told_of(one)) for one in self._holdings}
         request = ws.ReconcileRequest(
             incarnation=self._incarnation,
-            sequence=(self.generation << GENERATION_BITS) + self._count,
+            sequence=self.last,
             holdings=tuple(one.said for one in told.values()),
         )
         reply = await self._legs.reconcile(request)

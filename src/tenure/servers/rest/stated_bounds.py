@@ -65,6 +65,7 @@ BODY_BOUNDS: dict[str, dict[str, Schema]] = {
         "incarnation": text(ID_LENGTH, 1),
         "boot_id": text(ID_LENGTH, 1),
         "contract": COUNT,
+        "generation": COUNT,
         "recipients": items(limits.RECIPIENTS),
     },
     "ClaimRequest": {
@@ -72,7 +73,7 @@ BODY_BOUNDS: dict[str, dict[str, Schema]] = {
         "free": {"maxProperties": limits.RECIPIENTS},
         "wait_s": number(WAIT_S),
     },
-    "AckRequest": {"items": items(limits.BATCH)},
+    "AckRequest": {"items": items(limits.BATCH), "snapshot": COUNT},
     "RenewRequest": {"items": items(limits.BATCH)},
     "ReportRequest": {"items": items(limits.BATCH)},
     "ReconcileRequest": {"holdings": items(limits.SNAPSHOT), "sequence": COUNT},

@@ -79,6 +79,9 @@ def test_a_start_that_is_said_again_is_no_second_one_with_its_number(lab: Lab) -
         again = cm.StartNode(node, lab.live(node), "boot1", 1, "linux", "1", (), generation=generation)
         assert lab.run(again) == cm.Started(node, None, compatible=True, quarantined=False)
     assert len(lab.events) == before
+    renewed = cm.StartNode(node, lab.live(node), "boot1", 1, "linux", "1", (), "another", generation=4)
+    assert lab.run(renewed) == cm.Started(node, None, compatible=True, quarantined=False)
+    assert lab.get(Node, node).credential_digest == "another"
 
 
 def test_starts_that_tell_no_number_are_told_apart_by_their_boots_alone(lab: Lab) -> None:

@@ -3,7 +3,7 @@
 A node credential has one live incarnation: the start of a new one supersedes the old. A node's store counts its
 starts: a request with a lower number than was heard is late, and takes over nothing. Two machines that run on one
 credential (a copied disk) show by a number that comes twice, or is kept back, and by their boot ids: A, B, A can
-only be two machines. The node is quarantined then until a person has looked, and keeps the credential that it had."""
+only be two machines. The node is quarantined then until a person has looked."""
 
 from __future__ import annotations
 
@@ -89,13 +89,12 @@ def decide_start_node(draft: Draft, command: StartNode) -> Started | Refusal:
             f"start {node.generation} of this node was heard before this one, its start {command.generation}; stop.",
             {"live": node.incarnation, "generation": node.generation},
         )
-    is_again = node.incarnation == command.incarnation
-    copied = None if is_again else _why_copied(node, command)
     renewed = command.credential_digest
-    if renewed not in (None, node.credential_digest) and copied is None and not node.quarantined:
+    if renewed is not None and renewed != node.credential_digest:
         draft.emit(ev.NodeCredentialRenewed(node_id=node.node_id, credential_digest=renewed))
-    if is_again:
+    if node.incarnation == command.incarnation:
         return Started(node.node_id, None, node.compatible, node.quarantined)
+    copied = _why_copied(node, command)
     compatible = command.contract in CONTRACTS
     draft.emit(
         ev.NodeStarted(

@@ -105,7 +105,7 @@ class Walk:
                 yield "claim", node, 1
                 yield "claim", node, min(self.bound.capacity, self.bound.grants - made)
         for place in range(made):
-            yield from (("receipt", place), ("receipt", place), ("refusal", place))
+            yield from (("receipt", place, 0), ("receipt", place, 0), ("refusal", place))
             yield from (("renew", place, counter) for counter in range(4))
             for verdict in (*self.bound.verdicts, "canceled", "unknown", "unknown_left", "handback"):
                 yield "report", place, verdict

@@ -118,7 +118,7 @@ class Entering:
                     name=request.name,
                 ) from error
             return None
-        if new is not None and not reply.quarantined:  # then the hub has kept the old one
+        if new is not None:
             await self._keep(new)
         return reply
 

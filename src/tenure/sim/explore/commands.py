@@ -107,7 +107,7 @@ def _claim(world: World, request: Request, _bound: Bound) -> cm.Command:
 
 
 def _receipt(world: World, request: Request, _bound: Bound) -> cm.Command:
-    return cm.Acknowledge(proof(world, int(request[1])), "receipt")
+    return cm.Acknowledge(proof(world, int(request[1])), "receipt", snapshot=int(request[2]))
 
 
 def _refusal(world: World, request: Request, _bound: Bound) -> cm.Command:

@@ -5,6 +5,7 @@ with: what was decided, what was answered and what was broken are kept by number
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple, final
 
 from msgspec.structs import replace
@@ -13,7 +14,7 @@ from tenure.core import commands as cm
 from tenure.core import effect_commands as ec
 from tenure.core.decide import decide
 from tenure.core.delivery import Now
-from tenure.core.events import Event
+from tenure.core.events import DeliveryDenied, Event
 from tenure.core.ids import IncarnationId
 from tenure.core.invariants import step_violations, world_violations
 from tenure.core.world import World
@@ -112,9 +113,17 @@ class Hub:
         after.entities = {
             kind: {**entities, **decision.changes.get(kind, {})} for kind, entities in world.entities.items()
         }
-        wrong = (*world_violations(after), *step_violations(world, after))
+        wrong = (*world_violations(after), *step_violations(world, after), *self._untrue(decision.events))
         number = self.number_of(canonical_world(after, now))
         return Heard(number, answer, tuple(kind_of(one) for one in decision.events), wrong)
+
+    def _untrue(self, events: tuple[Event, ...]) -> Iterator[str]:
+        """What the record must not say, since here it cannot be so."""
+        if self.bound.disks_lost or self.bound.clones:
+            return
+        for event in events:
+            if isinstance(event, DeliveryDenied):
+                yield f"durable: the record says that a node has lost {event.delivery_id}, which it holds"
 
     def tick(self, hub: int) -> int:
         """The world a tick later, before anything was done about it."""

@@ -280,7 +280,7 @@ def requests_of(machine: Machine) -> list[tuple[int, Request]]:
         if not machine.speaks or held.is_blank:
             continue
         if held.receipt:
-            found.append((place, ("receipt", place)))
+            found.append((place, ("receipt", place, len(machine.snapshots))))
         if held.refusal:
             found.append((place, ("refusal", place)))
         first = held.spent + 1

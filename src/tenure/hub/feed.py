@@ -40,7 +40,7 @@ class Feed:
             return
         if any(isinstance(fact, CredentialRevoked) for fact in committed.facts):
             self._wake_all()
-        for stream in {ALL, *(event.stream for event in committed.events)}:
+        for stream in dict.fromkeys((ALL, *(event.stream for event in committed.events))):
             for woken in self._readers.get(stream, ()):
                 woken.set()
 

@@ -24,7 +24,8 @@ from tests.sim.run.failed_seeds import FAILED
 
 SEEDS = (1, 2, 3, 4)
 """The last one has its record on the disk that fails."""
-TWICE = (6, 8)
+TWICE = (6, 8, 447)
+"""In the last one an Effect is waited for twice; whoever was woken first once hung on where in memory it lay."""
 FIRST_HUB = "i_hub0001"
 PRINTS = (
     "from tenure.sim.run.plan import plan_of\n"

@@ -74,7 +74,8 @@ class Broker:
         self._wanted: set[EffectId] = set()
         self._reading: asyncio.Future[dict[str, Effect]] | None = None
         self._turns: dict[str, asyncio.Semaphore] = {}
-        self._waiters: dict[EffectId, set[asyncio.Event]] = {}
+        self._waiters: dict[EffectId, dict[asyncio.Event, None]] = {}
+        """In the order in which they came, so that they are woken in it."""
         self._caller = Caller(ledger, clock)
         self._kept: dict[EffectId, TenureError] = {}
         self._is_stopping = False
@@ -139,7 +140,7 @@ class Broker:
     async def settled(self, effect_id: EffectId, wait_s: float) -> Effect | None:
         """The Effect as soon as it is confirmed or absent or cannot be called now, or as it is after `wait_s`."""
         woken = asyncio.Event()
-        self._waiters.setdefault(effect_id, set()).add(woken)
+        self._waiters.setdefault(effect_id, {})[woken] = None
         until = asyncio.get_running_loop().time() + wait_s
         try:
             while True:
@@ -156,7 +157,7 @@ class Broker:
                 except TimeoutError:
                     continue
         finally:
-            self._waiters[effect_id].discard(woken)
+            del self._waiters[effect_id][woken]
             if not self._waiters[effect_id]:
                 del self._waiters[effect_id]
 

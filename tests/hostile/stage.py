@@ -115,13 +115,20 @@ class Stage(NamedTuple):
         return Seeds(self.seeds.values, (found, *self.seeds.together[1:]), self.seeds.own)
 
     async def lacks(self, operation: str) -> bool:
-        """Is nothing left that this operation could be about?"""
+        """Is nothing left that this operation could be about, or that could be said as the node?"""
+        if operation != "enroll" and await self._is_overtaken():
+            return True
         if operation == "close_circuit":
             return all(one.is_closed for one in await self.lab.hub.ledger.all_of(Circuit))
         # Doubt about an Effect comes with time, and not by a new stage.
         if operation not in QUESTIONS_OF or operation == "resolve_effect":
             return False
         return not any(_fits(operation, one) for one in (await self.seeds_now()).together[0])
+
+    async def _is_overtaken(self) -> bool:
+        """Has another start of the node taken over? Then its words are refused, whatever they say."""
+        node = await self.lab.hub.access.authenticate(f"Bearer {self.bearers['node']}")
+        return node.quarantined or node.incarnation not in self.seeds.values["incarnation"]
 
     async def ask(self, who: str, request: Request) -> Answer:
         bearer = self.bearers[who]

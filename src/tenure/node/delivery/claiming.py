@@ -1,7 +1,8 @@
 """Claiming: asking for work, mirroring what is granted, and acknowledging it.
 
 One claim at a time, in this order: claim, mirror (one commit for all grants of a reply), acknowledge, hand over to
-execution; then, if one is due, a snapshot; then the next claim. So a snapshot never meets a grant of ours on its way.
+execution; then, if one is due, a snapshot; then the next claim. So a snapshot meets a grant of ours on its way only if the
+network kept it: that grant is voided unless its receipt, which names the snapshot, came first.
 
 - A claim whose answer was lost is repeated under its id, at once and without waiting: the hub gives the same grants.
 - A unit that becomes free for a recipient which the open claim does not name breaks that claim off; it is repeated under
